@@ -2,13 +2,14 @@
 
 A pin is installed as near to the bad environment as it allows, everything else that the reproduction names staying as it is; a setting
 of the plan goes to the probe; a cure of another kind has a script of its own (``run`` in its ``[[fix]]``), or ``healthy`` of the
-reproduction, which is the script with the first cure that is no pin.
+reproduction, which is the script with the first cure that is no pin. Where ``sets`` of a cure names packages, it runs in an environment
+in which they are as it says: removed, or of that release.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from packaging.requirements import Requirement
@@ -70,6 +71,8 @@ def run_cures(
             rows.append(_pinned(rule, fix, reproduction, bad, build, known, kept, large=large))
         elif own[number] is not None and own[number] == reproduction.healthy and seen_good is not None:
             rows.append(_judged(fix, seen_good))
+        elif packages := _packages_set(fix, own[number]):
+            rows.append(_repacked(fix, packages, reproduction, build, own[number], large=large))
         else:
             rows.append(_changed(fix, reproduction, bad, own[number]))
     return entry | {"cures": rows}
@@ -107,6 +110,32 @@ def _changed(fix: Fix, reproduction: Reproduction, bad: Environment, script: str
         facts = reproduction.facts.with_facts(Fact(name, parse_value(name, raw), Origin("fix")) for name, raw in fix.plan.items())
         return _judged(fix, examine(replace(reproduction, facts=facts), bad))
     return {**_row(fix), "result": "not run", "why": "no script shows it"}
+
+
+def _packages_set(fix: Fix, script: str | None) -> dict[str, str | None]:
+    """The packages that a cure in code removes (None) or installs, where nothing but them changes or a script has the rest of it."""
+    if script is None and not all(name.startswith("packages.") for name in fix.sets):
+        return {}
+    read = [(name.partition(".")[2], parse_value(name, raw)) for name, raw in fix.sets.items() if name.startswith("packages.")]
+    return {package: value.text if isinstance(value, Exact) else None for package, value in read}
+
+
+def _repacked(
+    fix: Fix, packages: Mapping[str, str | None], reproduction: Reproduction, build: Builder, script: str | None, *, large: bool
+) -> dict[str, object]:
+    """A cure that removes packages or installs others, and its own script or that of the reproduction."""
+    if "torch" in packages and not large:
+        return {**_row(fix), "result": "not run", "why": "it installs another torch (--large)"}
+    added = {package: version for package, version in packages.items() if version is not None}
+    wanted = [*_without(reproduction.pins["bad"], packages), *(f"{name}=={version}" for name, version in added.items())]
+    try:
+        built = reproduction.built(build, wanted)
+    except NotBuiltError as error:
+        return {**_row(fix), "result": "not run", "why": f"it was not built: {str(error)[:300]}"}
+    if left := [name for name in packages if name not in added and name in built.installed]:
+        return {**_row(fix), "result": "not run", "why": f"{', '.join(left)} is required by what else is installed"}
+    installed = {name: built.installed[name] for name in added if name in built.installed}
+    return {**_judged(fix, examine(reproduction, built, script)), "pins": wanted, "installed": installed}
 
 
 def _pinned(
@@ -150,7 +179,7 @@ def _stated(bad: Environment) -> Facts:
     return Facts().with_facts(facts)
 
 
-def _without(pins: Sequence[str], names: Mapping[str, str]) -> list[str]:
+def _without(pins: Sequence[str], names: Collection[str]) -> list[str]:
     return [pin for pin in pins if canonicalize_name(Requirement(pin).name) not in names]
 
 

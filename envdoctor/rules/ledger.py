@@ -120,10 +120,15 @@ def accusation(table: Mapping[str, object]) -> str:
 
 
 def cure_subject(table: Mapping[str, object]) -> str:
-    """A digest of what a run of cures is of: the reproduction and the fixes, without their notes."""
+    """A digest of what a run of cures is of: the reproduction and the fixes, with the packages that they set, without their notes."""
     fixes = table.get("fix", [])
-    listed = [{key: value for key, value in one.items() if key not in ("note", "sets")} for one in fixes] if isinstance(fixes, list) else []
+    listed = [_as_run(one) for one in fixes] if isinstance(fixes, list) else []
     return subject({"reproduction": table.get("reproduction"), "fix": listed})
+
+
+def _as_run(fix: Mapping[str, Any]) -> dict[str, object]:
+    packages = fix.get("sets", {}).get("packages")
+    return {key: value for key, value in fix.items() if key not in ("note", "sets")} | ({"packages": packages} if packages else {})
 
 
 def cures_shown(table: Mapping[str, object], ledger: Ledger) -> list[Mapping[str, object]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envdoctor.files.toml import parse_toml
+from envdoctor.records import replace
 from envdoctor.remedies.cure_runs import run_cures
 from envdoctor.rules.ledger import Ledger, cure_subject, cures_shown
 from envdoctor.rules.rule import parse_rule
@@ -36,20 +37,23 @@ class Shelf:
 
     def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
         self.asked.append(tuple(pins))
-        version = dict(pin.split("==") for pin in pins)["peft"]
+        installed = dict(pin.split("==") for pin in pins)
+        version = installed["peft"]
         if version not in self.peft:
             raise NotBuiltError(f"no peft {version}")
         home = self.directory / str(len(self.asked))
         venv.create(home)
         install(home, "peft", version, self.peft[version])
-        return Environment(interpreter_of(home), platform.python_version(), {"peft": version, "numpy": "1.26.4"})
+        return Environment(interpreter_of(home), platform.python_version(), installed)
 
 
-def cured(tmp_path: Path, peft: Mapping[str, str], fixes: str, reproduction: str = TABLE) -> tuple[list[dict[str, object]], Shelf]:
+def cured(
+    tmp_path: Path, peft: Mapping[str, str], fixes: str, reproduction: str = TABLE, build: type[Shelf] = Shelf
+) -> tuple[list[dict[str, object]], Shelf]:
     head, _, tail = BODY.format().partition("[[fix]]")
     text = HEAD.format(confidence="cited") + head + fixes + tail[tail.index("[[evidence]]") :] + reproduction
     table = parse_toml(text.encode(), "rule")
-    shelf = Shelf(tmp_path, peft)
+    shelf = build(tmp_path, peft)
     entry = run_cures(table, parse_rule(table, "rule"), shelf, known=release_texts, date="2026-01-31")
     rows = entry["cures"]
     assert isinstance(rows, list)
@@ -96,6 +100,31 @@ def test_a_cure_in_code_runs_its_own_script_where_the_harm_is(tmp_path: Path) ->
     assert rows[2]["why"] == "no script shows it"
 
 
+def test_a_cure_in_code_that_moves_packages_runs_where_they_are_moved(tmp_path: Path) -> None:
+    fixes = '[[fix]]\ncode = "uninstall it"\nsets = { packages.numpy = false }\nrun = "print(1)"\n'
+    fixes += '[[fix]]\ncode = "install another"\nsets = { packages.numpy = "==2.0.0" }\n'
+    rows, shelf = cured(tmp_path, {"0.11.1": BROKEN}, fixes)
+    assert shelf.asked[1:] == [("peft==0.11.1",), ("peft==0.11.1", "numpy==2.0.0")]
+    assert [(row["result"], row["installed"]) for row in rows] == [("cures", {}), ("fails", {"numpy": "2.0.0"})]
+
+
+def test_a_package_that_others_bring_back_is_not_called_removed(tmp_path: Path) -> None:
+    class Required(Shelf):
+        def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
+            built = super().__call__(python, pins)
+            return replace(built, installed={**built.installed, "numpy": "1.26.4"})
+
+    fixes = '[[fix]]\ncode = "uninstall it"\nsets = { packages.numpy = false }\n'
+    rows, _ = cured(tmp_path, {"0.11.1": BROKEN}, fixes, build=Required)
+    assert (rows[0]["result"], rows[0]["why"]) == ("not run", "numpy is required by what else is installed")
+
+
+def test_a_cure_that_also_changes_the_script_needs_the_script(tmp_path: Path) -> None:
+    fixes = '[[fix]]\ncode = "install another, and ask it"\nsets = { packages.numpy = "==2.0.0", plan.code_uses = [] }\n'
+    rows, shelf = cured(tmp_path, {"0.11.1": BROKEN}, fixes)
+    assert (rows[0]["result"], rows[0]["why"], len(shelf.asked)) == ("not run", "no script shows it", 1)
+
+
 def test_the_healthy_script_is_the_first_cure_that_is_no_pin(tmp_path: Path) -> None:
     table = TABLE.replace('good   = ["peft==0.12.0"]', 'healthy = "print(1)"')
     rows, _ = cured(tmp_path, {"0.11.1": BROKEN, "0.12.0": ""}, '[[fix]]\npin = "peft >=0.12"\n[[fix]]\ncode = "leave it out"\n', table)
@@ -113,3 +142,5 @@ def test_what_was_shown_of_other_fixes_counts_for_nothing() -> None:
     assert cures_shown(table, ledger) == [{"result": "cures"}]
     assert cures_shown({**table, "fix": [{"pin": "peft >=0.12", "note": "in other words"}]}, ledger) == [{"result": "cures"}]
     assert cures_shown({**table, "fix": [{"pin": "peft >=0.13", "note": "n"}]}, ledger) == []
+    moved = {"code": "install another", "sets": {"packages": {"numpy": "==2.0.0"}}}
+    assert cure_subject({"fix": [moved]}) != cure_subject({"fix": [{**moved, "sets": {"packages": {"numpy": "==1.26.4"}}}]})
