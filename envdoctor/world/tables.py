@@ -17,6 +17,7 @@ from pathlib import Path
 from envdoctor.files.paths import is_file
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.records import dataclass
+from envdoctor.world.table_rows import split_table
 
 SCHEMA = 2
 NAMES = ("releases", "dependencies")
@@ -77,15 +78,16 @@ def read_table(path: Path, data: bytes, *, refreshed: bool = False, passed_over:
     Raises:
         DamagedError: they are something else.
     """
+    split = split_table(data)
     try:
-        content = json.loads(data)
+        content, rows = (json.loads(data), None) if split is None else split
     except (ValueError, RecursionError) as error:
         raise DamagedError("no JSON") from error
     match content:
         case {"schema": int(schema)} if schema != SCHEMA:
             raise DamagedError(f"made by another release of envdoctor (schema {schema}, not {SCHEMA})")
         case {"schema": int(), "as_of": str(day), "packages": dict(packages)} if all(isinstance(row, dict) for row in packages.values()):
-            return Table(path, day, content, packages, refreshed, passed_over)
+            return Table(path, day, content, packages if rows is None else rows, refreshed, passed_over)
     raise DamagedError("not a table of packages")
 
 
