@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
 from zlib import adler32, crc32
 
+from envdoctor import __version__
 from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
 
@@ -23,6 +25,7 @@ EACH = "each-"
 _MOST_EACH = 2000
 _EACH_LIMIT = 2**18
 _MOST_READ = 64 * 2**20
+_OWN = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}{os.sep}"
 
 # Of every file that was read: size in bytes and modification time in ns; None of one that is to stay away.
 State = tuple[int, int] | None
@@ -74,8 +77,18 @@ def key(parts: Iterable[str], made_by: Iterable[str]) -> str:
 
 def made(made_by: Iterable[str]) -> str:
     """What stands for the code that decides: of many outcomes of one run it is asked once."""
+    record = _record()
+    # pip writes its list of files anew with whatever it installs: it stands for the thousand files that would be looked at one by one.
+    places = made_by if record is None else (record, *(place for place in made_by if not place.startswith(_OWN)))
     # What is read of Python is read as the interpreter at hand reads it.
-    return repr((_FORMAT, sys.version_info[:3], [_stamp(place) for place in made_by]))
+    return repr((_FORMAT, sys.version_info[:3], [_stamp(place) for place in places]))
+
+
+@lru_cache(maxsize=1)
+def _record() -> str | None:
+    """The list that pip wrote of an installed envdoctor's files; None of a checkout, whose files change one by one."""
+    record = f"{os.path.dirname(os.path.dirname(_OWN))}{os.sep}llm_envdoctor-{__version__}.dist-info{os.sep}RECORD"
+    return record if state_of(record) is not None else None
 
 
 def recall(directory: Path, of: str, kind: str = "verdict-") -> Mapping[str, Any] | None:
