@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.app.gathered import Gathered
@@ -14,7 +14,7 @@ from envdoctor.checks.newest_breaks import breaks_of_newest
 from envdoctor.checks.whole_lists import scanned_names
 from envdoctor.engine.brought import show_what_was_brought
 from envdoctor.engine.defaults import derive
-from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
+from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, Sifted, diagnose
 from envdoctor.engine.likely_install import PROJECT
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
@@ -26,8 +26,9 @@ from envdoctor.world.releases import release_texts
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
-    from envdoctor.remedies.search import Problem
     from envdoctor.report.model import Report
+
+    _Search = Callable[[], tuple[Remedy, ...]]
 
 
 def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) -> Diagnosis:
@@ -44,15 +45,19 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
     taken = None if newest is gathered.facts else derive(newest)
 
     def found(hits: Sequence[Hit]) -> Diagnosis:
-        return diagnose(
-            gathered.derived,
-            book.rules,
-            release_texts,
-            hits=hits,
-            defects=gathered.situation.defects,
-            outcomes=outcomes,
-            taken=taken,
-        )
+        def judged(sifted: Sifted | None = None) -> Diagnosis:
+            return diagnose(
+                gathered.derived,
+                book.rules,
+                release_texts,
+                hits=hits,
+                defects=gathered.situation.defects,
+                outcomes=outcomes,
+                taken=taken,
+                sifted=sifted,
+            )
+
+        return _of_a_stack(gathered, hits, book, judged) if gathered.installed is not None and taken is None else judged()
 
     told = found(hits)
     asked = asked_about(gathered.derived)
@@ -63,6 +68,20 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
     partners = tuple(unstated_partners(gathered.derived, asked))
     told = found([*hits, *partners]) if partners else told
     return replace(told, findings=show_what_was_brought(told.findings, gathered.derived))
+
+
+def _of_a_stack(gathered: Gathered, hits: Sequence[Hit], book: Rulebook, judged: Callable[[Sifted | None], Diagnosis]) -> Diagnosis:
+    """The diagnosis of an installed stack, which stays for weeks: which rules have a say about it is looked for once."""
+    from envdoctor.engine.kept import keep, key, recall
+    from envdoctor.files.user_cache import cache_directory
+
+    of = key(gathered.derived, hits, book.digest, len(book.rules))
+    before = recall(cache_directory(), of)
+    sifted = before if before is not None and all(map(book.rules.has, before.telling)) else None
+    diagnosis = judged(sifted)
+    if sifted is None:
+        keep(cache_directory(), of, diagnosis.sifted)
+    return diagnosis
 
 
 def _left_open(hit: Hit, facts: Facts) -> Hit:
@@ -128,7 +147,6 @@ def _find_remedies(
     """As ``find_situation_remedies``; with ``brief`` none where what clears everything is not soon found."""
     from envdoctor.checks.caps import cautious
     from envdoctor.remedies.cures import is_change_of_code
-    from envdoctor.remedies.search import Problem, find_remedies
 
     by_pins = {finding.rule.id for finding in goals if not is_change_of_code(finding, gathered.facts, release_texts)}
     in_code = {finding.rule.id for finding in goals} - by_pins
@@ -145,11 +163,14 @@ def _find_remedies(
     # A main name is asked for by the check itself: asked for as a script's import too, it would stand in for any other import that fails.
     asked = sorted({one.entry for one in goals if one.entry and one.rule.id != "part-breaks"})
     checks = (*FACT_CHECKS, breaks_of([(package_of(entry.partition(".")[0].partition(":")[0]), entry) for entry in asked]))
-    problem = Problem(stated, book.rules, checks if asked else FACT_CHECKS, release_texts, outcomes, requires=cautious)
-    if brief:
-        found = find_remedies(problem, goals, brief=True)
-    else:
-        found = _of_an_environment(problem, book.digest, goals) if scanned_names(facts) else find_remedies(problem, goals)
+
+    def search(*, brief: bool = False) -> tuple[Remedy, ...]:
+        from envdoctor.remedies.search import Problem, find_remedies
+
+        problem = Problem(stated, book.rules, checks if asked else FACT_CHECKS, release_texts, outcomes, requires=cautious)
+        return find_remedies(problem, goals, brief=brief)
+
+    found = search(brief=True) if brief else _of_an_environment(stated, book.digest, goals, search) if scanned_names(facts) else search()
     if brief and not found:
         return ()
     # To narrow what a file leaves open is less than to move what somebody has pinned.
@@ -161,16 +182,15 @@ def _find_remedies(
     return tuple(replace(one, unfixable=tuple(sorted({*one.unfixable, *told})), in_code=told) for one in found) if told else found
 
 
-def _of_an_environment(problem: Problem, digest: str, goals: Sequence[Finding]) -> tuple[Remedy, ...]:
+def _of_an_environment(stated: Facts, digest: str, goals: Sequence[Finding], search: _Search) -> tuple[Remedy, ...]:
     """The remedies of an installed stack, which stays for weeks: they are looked for once."""
     from envdoctor.files.user_cache import cache_directory
     from envdoctor.remedies.kept import keep, key, recall
-    from envdoctor.remedies.search import find_remedies
 
-    of = key(problem.stated, goals, digest)
+    of = key(stated, goals, digest)
     found = recall(cache_directory(), of)
     if found is None:
-        found = find_remedies(problem, goals)
+        found = search()
         keep(cache_directory(), of, found)
     return found
 

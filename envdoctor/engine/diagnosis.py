@@ -25,11 +25,23 @@ _SAYS_MORE = {"declared-requirement-missing": "import-needs-package"}
 
 
 @dataclass(frozen=True, slots=True)
+class Sifted:
+    """The rules that say anything about a situation, by id, and how many of all wait for each unknown fact.
+
+    Of the same facts the others need not be judged again.
+    """
+
+    telling: tuple[str, ...]
+    waiting: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All findings, worst first, and how many rules wait for each unknown fact."""
+    """All findings, worst first, how many rules wait for each unknown fact, and which rules had a say."""
 
     findings: tuple[Finding, ...]
     waiting: tuple[tuple[str, int], ...]
+    sifted: Sifted = Sifted((), ())
 
 
 def diagnose(
@@ -41,8 +53,11 @@ def diagnose(
     defects: Iterable[Defect] = (),
     outcomes: Outcomes | None = None,
     taken: Facts | None = None,
+    sifted: Sifted | None = None,
 ) -> Diagnosis:
     """Match every rule against the facts, and join what checks and sources found; ``outcomes`` remembers for the next situation.
+
+    ``sifted`` is what another diagnosis of the same facts and rules, asked alike, found to have a say: no other rule is looked at.
 
     ``taken`` are the facts with what an installer would take of open ranges and of packages that no file names: a rule that the
     facts leave open, and that holds of these, is possible.
@@ -53,20 +68,24 @@ def diagnose(
     installs = taken is not None and taken is not facts
     few = not installs and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
     seen = outcomes.of(taken) if taken is not None and installs else None
-    open_ = OpenRules(view, known, seen, few or any(hit.outcome is None for hit in hits))
+    open_ = OpenRules(view, known, seen, few or asks_for_all(hits))
     rules = rules if isinstance(rules, Outlines) else tuple(rules)
     page = rules.find if isinstance(rules, Outlines) else {rule.id: rule for rule in rules}.__getitem__
     findings: list[Finding] = []
     waiting: list[str] = []
-    for rule in outcomes.that_may_hold(rules, facts):
+    telling: list[str] = []
+    for rule in outcomes.that_may_hold(rules, facts) if sifted is None else map(page, sifted.telling):
         if rule.condition is None or rule.withdrawn is not None:
             continue
         outcome, lacking = view.held(rule.condition)
         if outcome is None:
             waiting += lacking
-            open_.weigh(rule, rule.condition, lacking)
+            if open_.weigh(rule, rule.condition, lacking):
+                telling.append(rule.id)
         elif outcome:
+            telling.append(rule.id)
             findings.append(judged_finding(rule, rule.condition, facts, known, "matched", ()))
+    sifted = sifted or Sifted(tuple(telling), tuple(Counter(waiting).most_common()))
     findings = [_with_pins_of_a_check(_shown_by_import(one, hits), hits) for one in findings]
     newest, suspects = open_.newest, open_.suspects
     untold = [
@@ -85,7 +104,12 @@ def diagnose(
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
     findings = list(_without_echoes(_asking(one, facts, known) if one.status == "possible" else one for one in findings))
     findings.sort(key=lambda finding: (finding.hidden, finding.aside))
-    return Diagnosis(tuple(findings), tuple(Counter(waiting).most_common()))
+    return Diagnosis(tuple(findings), sifted.waiting, sifted)
+
+
+def asks_for_all(hits: Iterable[Hit]) -> bool:
+    """Whether a check left something open: the rules may say what it suspects, weak ones too."""
+    return any(hit.outcome is None for hit in hits)
 
 
 def _shown_by_import(finding: Finding, hits: Sequence[Hit]) -> Finding:

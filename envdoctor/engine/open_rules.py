@@ -38,11 +38,15 @@ class OpenRules:
         self.newest: list[Finding] = []
         self.suspects: list[Finding] = []
 
-    def weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
-        """Keep a rule, where it says something about this situation."""
+    def weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> bool:
+        """Keep a rule, where it says something about this situation, and tell whether it does."""
         idle, key = self.view.idle_in(condition, self.taken)
-        if key not in idle and not self._says_something(rule, condition, lacking):
+        if key in idle:
+            return False
+        says = self._says_something(rule, condition, lacking)
+        if not says:
             idle.add(key)
+        return says
 
     def _says_something(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> bool:
         # Of most rules it is soon told that they do not: nothing is known of the packages that they are about.

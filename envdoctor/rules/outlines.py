@@ -42,9 +42,16 @@ class Outlines(Sequence[Rule]):
         Raises:
             KeyError: there is none.
         """
+        return self._at(self._by_name()[name])
+
+    def has(self, name: str) -> bool:
+        """Whether this is the id of one of them."""
+        return name in self._by_name()
+
+    def _by_name(self) -> dict[str, int]:
         if self._places is None:
             self._places = {table["id"]: place for place, (_, table) in enumerate(self._tables)}
-        return self._at(self._places[name])
+        return self._places
 
     def that_may_hold(self, facts: Facts, known: Known, kept: dict[tuple[str, FactValue | None], int]) -> Iterator[Rule]:
         """All but those that need a package which is not there, or which is there in another version: they do not hold.
