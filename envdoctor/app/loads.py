@@ -11,7 +11,7 @@ from envdoctor.app.only_imports import names_no_template, only_imports
 from envdoctor.app.trainers import MADE, RUN, unused_of_trainers
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.uses import CODE_USES, is_variable, read_use
-from envdoctor.facts.vocabulary import NOT_LOADED
+from envdoctor.facts.vocabulary import NOT_LOADED, OF_TRANSFORMERS
 
 if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
@@ -63,8 +63,6 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
         names["peft"] = None
     unused = tuple(unused_of_trainers(read, facts))
     if scripts and all(only_imports(target.text) for target in scripts):
-        from envdoctor.atlas.loaded import OF_TRANSFORMERS
-
         unused = (*OF_TRANSFORMERS, MADE, RUN)  # a model is loaded, and a trainer made, by a call
     return _with(facts, targets, tuple(sorted(names)), "imports of the script", unused)
 
@@ -98,8 +96,6 @@ def _uses_more(fact: Fact) -> bool:
 
 def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str, unused: tuple[str, ...] = ()) -> Facts:
     """The facts with what these imports never lead to, of what is there, and with what of a trainer is ``unused``."""
-    from envdoctor.atlas.loaded import OF_TRANSFORMERS
-
     found = _not_loaded(names)
     if found is None:
         return facts

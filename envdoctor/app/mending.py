@@ -23,7 +23,6 @@ from envdoctor.report.model import Diagnosed, Report
 from envdoctor.rules.rulebook import Rulebook
 from envdoctor.sources.situation import states_packages
 from envdoctor.sources.targets import Target
-from envdoctor.uv.asking import named
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 
@@ -146,6 +145,8 @@ def _pin_held(report: Report, stated: Set[str], targets: Sequence[Target]) -> li
 
 
 def _does_hold(target: Target, package: str) -> bool:
+    from envdoctor.uv.asking import named
+
     several = (target.collected, *(variant.collected for variant in target.others))
     return any(named(line) == package for one in several for line in one.constraints)
 

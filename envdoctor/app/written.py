@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 
 from envdoctor.edits.edit import Set, as_setting
@@ -53,6 +52,8 @@ def _in_plan(cure: Cure, path: Path) -> str:
 
 def _new_lines(before: bytes, after: bytes) -> Iterator[str]:
     """The lines of a text that are not those of another, a group of one key on one line."""
+    from difflib import SequenceMatcher
+
     old, new = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
     groups = [new[start:end] for what, _, _, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if what != "equal"]
     lines = [line.rstrip().rstrip(",") for group in groups for line in group if line.strip()]

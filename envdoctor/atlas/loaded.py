@@ -13,10 +13,8 @@ from envdoctor.atlas.guards import NEVER
 from envdoctor.atlas.shelf import package_names
 from envdoctor.atlas.takes import Takes
 from envdoctor.atlas.volume import Volume
+from envdoctor.facts.vocabulary import CONFIG, MODEL, TRAINER
 from envdoctor.world.dependencies import dependencies
-
-OF_TRANSFORMERS = CONFIG, MODEL, TRAINER = "config", "model", "trainer"
-"""The names under which a configuration, a model of transformers, and its Trainer or what derives from it, count as not loaded."""
 
 # Packages that the atlas does not have, and that load none of those that it has, but for arrays, tables and pictures.
 _PLAIN = frozenset(
@@ -218,4 +216,4 @@ def _is_module(volume: Volume, name: str) -> bool:
     return bool(volume.has_module(name))
 
 
-__all__ = ["OF_TRANSFORMERS", "not_loaded"]
+__all__ = ["not_loaded"]

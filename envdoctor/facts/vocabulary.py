@@ -366,6 +366,8 @@ UNCLEAR, WHOLE = "plan.unclear", "plan.whole"
 _BY_NAME = {term.name: term for term in TERMS}
 USUAL = {term.name: term.usual for term in TERMS if term.usual is not None}
 NOT_LOADED = "not_loaded"
+# Under them a configuration, a model of transformers, and its Trainer or what derives from it, count as not loaded.
+OF_TRANSFORMERS = CONFIG, MODEL, TRAINER = "config", "model", "trainer"
 BROKEN_IMPORTS = "broken_imports"
 UNREAD = {term.name: term.unread for term in TERMS if term.unread is not None}
 QUIET = frozenset(term.name for term in TERMS if term.quiet)

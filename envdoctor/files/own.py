@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 from pathlib import Path
 
@@ -50,6 +49,8 @@ def remove_left(base: Path, pattern: re.Pattern[str]) -> None:
             if found is None or not entry.is_dir(follow_symlinks=False):
                 continue
             if entry.stat(follow_symlinks=False).st_uid == os.geteuid() and _is_gone(int(found[1])):
+                import shutil
+
                 shutil.rmtree(entry.path, ignore_errors=True)
 
 
