@@ -49,7 +49,7 @@ def test_what_is_damaged_is_forgotten(tmp_path: Path) -> None:
     keep(tmp_path, "a", SIFTED)
     (place,) = tmp_path.iterdir()
     kept = json.loads(place.read_text())
-    damages: list[dict[str, object]] = [{"telling": "sdpa"}, {"telling": [1]}, {"waiting": [["a"]]}, {"waiting": [["a", "3"]]}, {"waiting": {}}]
+    damages: list[dict[str, object]] = [{"telling": "sdpa"}, {"telling": [1]}, {"waiting": [["a"]]}, {"waiting": [["a", "3"]]}]
     for damage in damages:
         place.write_text(json.dumps({**kept, **damage}))
         assert recall(tmp_path, "a") is None, damage
