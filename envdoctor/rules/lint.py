@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -51,7 +51,8 @@ def lint_file(
     if rule.affected is not None:
         cases, wrong = _cases(table, path)
         errors += wrong or list(_proof(without_broken_imports(rule.affected), cases, path, known))
-    return errors + list(_boundaries(table, path)) + list(_reproduction(table, rule, path, known)) + list(_pins(rule, path, known))
+    errors += [*_boundaries(table, path), *_reproduction(table, rule, path, known)]
+    return errors + list(_pins(rule, path, known, [facts for _, facts in match_cases(table, path)]))
 
 
 def lint_confidence(path: Path, table: Mapping[str, object] | None = None) -> list[EnvdoctorError]:
@@ -200,27 +201,30 @@ def _reproduction(table: Mapping[str, object], rule: Rule, path: Path, known: Kn
         yield _wrong(path, key, found, expected)
 
 
-def _pins(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
+def _pins(rule: Rule, path: Path, known: Known, cases: Sequence[Facts]) -> Iterator[EnvdoctorError]:
     for fix in rule.fixes:
         for package, spec in fix.pins.items():
             releases = known(package)
             if releases and not any(version_condition(spec).relation(exact(text)) for text in releases):
                 yield _wrong(path, "fix.pin", f"{package} {spec}", "a range that a released version lies in")
-    yield from _useless(rule, path, known)
+    yield from _useless(rule, path, known, cases)
 
 
-def _useless(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
-    """A pin must be able to break the condition: some release in it lies outside the affected range."""
+def _useless(rule: Rule, path: Path, known: Known, cases: Sequence[Facts]) -> Iterator[EnvdoctorError]:
+    """A pin must be able to break the condition: some release in it lies outside the affected range, or ends one of the match cases."""
     if rule.affected is None:
         return
     for fix in rule.fixes:
-        if fix.kind == "pin" and not _can_clear(rule.affected, fix, known):
+        if fix.kind == "pin" and not _can_clear(rule.affected, fix, known, cases):
             shown = ", ".join(f"{name} {spec}" for name, spec in fix.pins.items())
             yield _wrong(path, "fix.pin", shown, "a range with a release under which the rule no longer matches")
 
 
-def _can_clear(condition: Condition, fix: Fix, known: Known) -> bool:
-    """Whether releases of all the fix's packages together leave the rule without a match; True where releases are not known."""
+def _can_clear(condition: Condition, fix: Fix, known: Known, cases: Sequence[Facts]) -> bool:
+    """Whether releases of all the fix's packages together leave the rule without a match; True where releases are not known.
+
+    Of a rule about any of several packages a pin ends the case in which it is that one.
+    """
     choices = []
     for package, spec in fix.pins.items():
         releases = known(package)
@@ -230,7 +234,7 @@ def _can_clear(condition: Condition, fix: Fix, known: Known) -> bool:
             Fact(f"packages.{package}", exact(text), Origin("fix")) for text in releases if version_condition(spec).admits(exact(text))
         )
         choices.append(_different(condition, facts, known))
-    return any(evaluate(condition, Facts().with_facts(chosen), known) is False for chosen in product(*choices))
+    return any(evaluate(condition, base.with_facts(chosen), known) is False for base in (Facts(), *cases) for chosen in product(*choices))
 
 
 def _different(condition: Condition, facts: Iterable[Fact], known: Known) -> list[Fact]:
