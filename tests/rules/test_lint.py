@@ -185,7 +185,8 @@ def test_pins_of_one_fix_are_taken_together(tmp_path: Path, pins: str, wrong: bo
 
 
 def test_a_pin_may_be_for_one_of_the_packages_that_a_rule_accuses(tmp_path: Path) -> None:
-    case = '[[case]]\nexpect = "match"\nfacts = { packages.numpy = "==2.0.0", packages.pandas = "==2.1.0", packages.scikit-learn = false }\n'
+    facts = '{ packages.numpy = "==2.0.0", packages.pandas = "==2.1.0", packages.scikit-learn = false }'
+    case = f'[[case]]\nexpect = "match"\nfacts = {facts}\n'
     text = BOTH + '[[fix]]\npin = "pandas >=2.2.2"\n[[fix]]\npin = "scikit-learn >=1.4.2"\n' + CURE[CURE.index("[[evidence]]") :] + case
     assert [found for key, found in lint(tmp_path, text) if key == "fix.pin"] == ["scikit-learn >=1.4.2"]
 
