@@ -40,7 +40,11 @@ from envdoctor.world.releases import release_texts
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "score.md"
 DECIDED = ("matched", "confirmed")
 # What cases call otherwise than the vocabulary does; a facts file understands these too.
-PLAN = frozenset(("torch_compile", "attn_implementation", "fsdp", "load_in_4bit", "load_in_8bit"))
+PLAN = frozenset((
+    *("torch_compile", "attn_implementation", "attention", "fsdp", "load_in_4bit", "load_in_8bit", "precision", "mixed_precision"),
+    *("engine", "zero_stage", "quantization", "bits", "quantization_bit", "torch_dtype", "dtype", "optim", "lr", "lora_rank", "cutoff_len"),
+    *("max_seq_length", "max_seq_len", "sequence_len", "per_device_train_batch_size", "micro_batch_size", "gradient_accumulation_steps"),
+))  # fmt: skip
 
 
 def is_stated(key: str) -> bool:

@@ -150,6 +150,8 @@ def _gather(
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     # A machine is described, and nothing is known of what is installed there: the plan may still not suit it.
     described = bool(targets) and any(found.facts for _, found in stated)
+    # A plan that somebody states may not suit itself, or the GPU stated beside it.
+    described = described or any(fact.name.startswith("plan.") for _, found in stated for fact in found.facts)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known or described)
     if log is None and stack.installed is None:
         situation = replace(situation, facts=say_what_is_required(situation.facts, targets, installation))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from envdoctor.facts.fact import FactValue
 from envdoctor.sources.stated.statements import collect_facts_text
 
@@ -24,6 +26,32 @@ def test_a_stage_of_deepspeed_says_how_the_work_is_shared() -> None:
     assert stated('[plan]\ndeepspeed = "zero3"\n') == {"plan.distributed": "zero3"}
     assert stated("[plan]\ndeepspeed = 2\n") == {"plan.distributed": "zero2"}
     assert stated("[plan]\ndeepspeed = true\n") == {"plan.deepspeed": True}
+
+
+@pytest.mark.parametrize(
+    ("words", "facts"),
+    [
+        ('precision = "bf16"', {"plan.bf16": True}),
+        ('precision = "bf16-mixed"', {"plan.bf16": True}),
+        ('mixed_precision = "fp16"', {"plan.fp16": True}),
+        ('precision = "fp32"', {"plan.bf16": False}),
+        ('precision = "bf16"\nfp16 = true\nbf16 = false', {"plan.fp16": True, "plan.bf16": False}),
+        ('method = "inference"\nprecision = "bf16"', {"plan.method": "inference", "plan.load_dtype": "bfloat16"}),
+        ('engine = "deepspeed"\nzero_stage = 3', {"plan.distributed": "zero3"}),
+        ('engine = "deepspeed zero2"', {"plan.distributed": "zero2"}),
+        ('engine = "fsdp"', {"plan.distributed": "fsdp"}),
+        ('quantization = "gptq-4bit"', {"plan.quant": "gptq"}),
+        ('quantization = "awq-4bit"', {"plan.quant": "awq"}),
+        ('quantization = "bnb-4bit"', {"plan.quant": "4bit"}),
+        ('quantization = "bnb.nf4"', {"plan.quant": "4bit"}),
+        ("quantization_bit = 8", {"plan.quant": "8bit"}),
+        ('bits = 4\nquant = "gptq"', {"plan.quant": "gptq"}),
+        ("micro_batch_size = 2\ncutoff_len = 512\nlora_rank = 8", {"plan.batch_size": 2, "plan.seq_len": 512, "plan.lora_r": 8}),
+        ("micro_batch_size = 2\nbatch_size = 4", {"plan.batch_size": 4}),
+    ],
+)
+def test_what_people_call_a_setting_is_the_fact(words: str, facts: dict[str, FactValue]) -> None:
+    assert stated(f"[plan]\n{words}\n") == facts
 
 
 def test_a_quantization_trains_nothing() -> None:

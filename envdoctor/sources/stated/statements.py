@@ -11,6 +11,7 @@ from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Orig
 from envdoctor.facts.values import OF_AMD, flatten, parse_value, shown
 from envdoctor.facts.vocabulary import suggestion, term
 from envdoctor.files.toml import MOST_BYTES, parse_toml
+from envdoctor.sources.stated.plan_words import Statement, as_facts
 from envdoctor.sources.stated.stated_value import what_it_should_be
 
 _TYPED = "--set"
@@ -94,7 +95,7 @@ def _collect(table: Mapping[str, object], place: str, lines: Mapping[str, int]) 
 
 def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: list[EnvdoctorError]) -> Collected:
     facts, skips = [], []
-    statements = [_as_a_fact(name, raw, origin) for name, raw, origin in statements]
+    statements = as_facts([_constraint(*statement) for statement in statements])
     said = {name for name, _, _ in statements}
     for name, raw, origin in statements:
         where = place if origin.line is None else f"{place}, line {origin.line}"
@@ -124,10 +125,6 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
     return Collected(facts=tuple(facts), skips=(*lost, *skips))
 
 
-# Arguments of trainers and of from_pretrained that people state by their own names.
-_ARGUMENTS = {"plan.torch_compile": "plan.compile", "plan.attn_implementation": "plan.attn", "plan.fsdp": "plan.distributed"}
-
-
 def _from_poetry(text: str) -> str:
     """``^1.7.7`` and ``~1.7``, which people copy out of a pyproject.toml, as PEP 440 has them; what is no constraint stays as it is."""
     from envdoctor.facts.poetry_ranges import alternatives, one_specifier
@@ -138,16 +135,11 @@ def _from_poetry(text: str) -> str:
         return text
 
 
-def _as_a_fact(name: str, raw: object, origin: Origin) -> tuple[str, object, Origin]:
-    """A statement under the name of its fact: ``torch_compile = true`` is ``plan.compile``, ``deepspeed = "zero3"`` how work is shared."""
+def _constraint(name: str, raw: object, origin: Origin) -> Statement:
+    """A package's range as poetry writes it, under PEP 440; everything else as it is."""
     if name.startswith("packages.") and isinstance(raw, str) and raw.strip().startswith(("^", "~")) and not raw.strip().startswith("~="):
         return name, _from_poetry(raw), origin
-    if name == "plan.fsdp" and isinstance(raw, bool):
-        raw = "fsdp" if raw else "none"
-    stage = re.sub(r"[\s_-]+", "", str(raw).lower())
-    if name == "plan.deepspeed" and re.fullmatch(r"(?:zero|stage)?[123]", stage) and not isinstance(raw, bool):
-        return "plan.distributed", f"zero{stage[-1]}", origin
-    return _ARGUMENTS.get(name, name), raw, origin
+    return name, raw, origin
 
 
 def _outside(name: str, value: FactValue, *, typed: bool) -> Callable[[str], EnvdoctorError] | None:
