@@ -6,6 +6,7 @@ some caps are mere caution: it is a sign, told where nothing else says more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.caps import learned
@@ -39,7 +40,7 @@ def _hits(facts: Facts) -> Iterator[Hit]:
             public = stated[cap.name].text.partition("+")[0]
             if version_condition(cap.specifier).admits(exact(public)) or not _came_before(name, release, cap.name, public):
                 continue
-            if not _is_held_above(cap.name, cap.specifier, stated):
+            if not _is_held_above(cap.name, cap.specifier, stated) and not _is_beside(cap.name, cap.specifier, public):
                 yield _hit(facts, name, cap.name, cap.specifier, by)
 
 
@@ -48,6 +49,21 @@ def _is_held_above(other: str, cap: str, stated: Mapping[str, Exact]) -> bool:
     known = release_texts(other)
     demands = (one for name, value in stated.items() for one in dependencies(name, value.text.partition("+")[0]) or ())
     return any(one.name == other and not one.marker and not compatible(other, cap, one.specifier, known) for one in demands)
+
+
+def _is_beside(other: str, cap: str, release: str) -> bool:
+    """Whether a release is of the line that the cap ends in: it follows the newest of the day, and brings no break.
+
+    protobuf refuses generated code from one major release to the next: tensorboardX 2.5.1 asks for 3.20.1 or older, and runs with 3.20.3.
+    """
+    same = 1 if other == "protobuf" else 2
+    ends = ((found[1], found[2].split(".")) for found in re.finditer(r"(<=?)\s*(\d+(?:\.\d+)*)", cap))
+    return any(
+        len(end) > same
+        and release.split(".")[:same] == end[:same]
+        and (sign == "<=" or (other == "protobuf" and any(part != "0" for part in end[same:])))
+        for sign, end in ends
+    )
 
 
 def _came_before(name: str, release: str, other: str, later: str) -> bool:

@@ -52,3 +52,12 @@ def test_what_no_later_release_excludes_is_let_be(packages: dict[str, str]) -> N
 
 def test_an_installed_stack_is_judged_by_its_own_metadata() -> None:
     assert told("installed", trl="0.9.4", transformers="4.51.3") == []
+
+
+@pytest.mark.parametrize(
+    ("package", "release", "broken"),
+    [("tensorboardx", "2.4.1", "4.24.2"), ("tensorflow", "2.6.3", "4.21.7")],
+)
+def test_a_protobuf_of_the_line_that_the_cap_ends_in_is_let_be(package: str, release: str, broken: str) -> None:
+    assert told(**{package: release}, protobuf="3.20.3") == []
+    assert [packages for packages, _ in told(**{package: release}, protobuf=broken)] == [(package, "protobuf")]
