@@ -16,6 +16,7 @@ from envdoctor.world.dependencies import Dependency, dependencies, versions
 from envdoctor.world.releases import as_of as releases_until
 from envdoctor.world.releases import release_texts
 
+_PIN = re.compile(r"==\s*(\d+(?:\.\d+)*)")
 _UPPER = re.compile(r"\s*(?:<=?|==|~=|===)\s*[^,]+")
 
 
@@ -105,9 +106,11 @@ def _caps(name: str, until: str) -> dict[str, tuple[Dependency, ...]]:
         own: dict[str, list[Dependency]] = {}
         for one in row:
             cap = _cap(one.specifier)
-            # What is pinned, or compatible with one minor release, belongs to just that release.
-            if cap and cap.startswith("<"):
+            # What is pinned, or compatible with one minor release, belongs to just that release; a torch says until when one compiled.
+            if cap.startswith("<"):
                 own.setdefault(one.name, []).append(Dependency(one.name, cap, one.marker))
+            elif one.name == "torch" and (pinned := _PIN.fullmatch(cap)):
+                own.setdefault(one.name, []).append(Dependency(one.name, f"<={pinned[1]}", one.marker))
         if own:
             nearest |= {package: tuple(some) for package, some in own.items()}
             told = tuple(one for some in nearest.values() for one in some)

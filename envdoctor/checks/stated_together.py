@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
 from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, pythons_of, refusals
+from envdoctor.checks.held_by_both import with_who_holds_it
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, WHERE_INSTALLED, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
@@ -157,7 +158,7 @@ def _hits(facts: Facts) -> Iterator[Hit]:
         for one in (*_demanded(facts, wanted, pythons), *_compared_extras(name, value, {one.name for one in wanted})):
             hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
-                yield hit
+                yield with_who_holds_it(facts, hit, stated, one.specifier) if hit.rule == UNMET else hit
 
 
 def _with_a_torch(pythons: Sequence[str], stated: Mapping[str, Exact]) -> Sequence[str]:

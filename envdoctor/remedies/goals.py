@@ -8,9 +8,11 @@ from typing import Literal
 
 from envdoctor.checks.atlas import IMPORT_BREAKS, PART_BREAKS, is_unread
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.requirements import UNMET
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass
+from envdoctor.remedies.ceilings import rests_on_silence
 from envdoctor.remedies.universe import Problem, State, Universe, packages_of
 from envdoctor.remedies.verdicts import Verdicts, alike
 from envdoctor.rules.conditions import PackageIs
@@ -64,12 +66,14 @@ def stands(goal: Goal, state: State, verdicts: Verdicts) -> bool:
     if goal.by == "rule":
         return verdicts.outcome(goal.name, state).held is not False
     if goal.by == "check":
-        return any(alike(hit, goal.hit()) for hit in verdicts.hits(state)) or _is_unjudged(goal, state)
+        return any(alike(hit, goal.hit()) for hit in verdicts.hits(state)) or _is_unjudged(goal, state, verdicts)
     return not _satisfied(goal.finding, state, verdicts)
 
 
-def _is_unjudged(goal: Goal, state: State) -> bool:
-    """Whether a break that was computed of two releases is gone only because one moves to a release that nobody has read."""
+def _is_unjudged(goal: Goal, state: State, verdicts: Verdicts) -> bool:
+    """Whether a finding is gone only because one of its two packages moves to a release that nobody has read, or that says nothing."""
+    if goal.name == UNMET:
+        return rests_on_silence(goal.finding.packages, state, verdicts.universe, verdicts.agreement)
     pair = goal.finding.packages if goal.name in (IMPORT_BREAKS, PART_BREAKS) else ()
     moved = ((package, state[package].release) for package in pair if package in state)
     return any(release is not None and is_unread(package, release.text) for package, release in moved)

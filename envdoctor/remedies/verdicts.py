@@ -55,7 +55,7 @@ class Verdicts:
     """
 
     def __init__(self, problem: Problem, universe: Universe, added: Iterable[str] = (), *, strict: bool = True) -> None:
-        self._problem, self._universe, self.strict = problem, universe, strict
+        self._problem, self.universe, self.strict = problem, universe, strict
         self._outcomes = problem.outcomes or Outcomes(problem.known)
         self.base = derive(problem.stated)
         self.agreement, self._listing = universe.memory.agreement, universe.listing
@@ -120,7 +120,7 @@ class Verdicts:
         seen = {package for package in packages_of(facts) if package in self.movable}
         seen |= {package for package in _DECIDES if package in self.movable and not facts.isdisjoint(self._sways(package))}
         package, fact = _QUANTIZES
-        if fact in facts and package in self.movable and not isinstance(self._universe.value(package), Exact):
+        if fact in facts and package in self.movable and not isinstance(self.universe.value(package), Exact):
             seen.add(package)
         return tuple(sorted(seen))
 
@@ -149,7 +149,7 @@ class Verdicts:
 
     def look_now(self, name: str, package: str) -> int | None:
         """A number for how a rule sees a package as it is; None where it looks at more than one version of it."""
-        value = self._universe.value(package)
+        value = self.universe.value(package)
         return self._seen(name, package, value) if isinstance(value, Exact) and not self._sways_rule(name, package) else None
 
     def look(self, name: str, option: Option) -> int:
@@ -301,7 +301,7 @@ class Verdicts:
         key = (option.number, state[FAMILY[0]].number if option.package in FAMILY[1:] and FAMILY[0] in state else 0)
         found = self._values.get(key)
         if found is None:
-            found = self._values[key] = exact(self._universe.pin(option, state).removeprefix("=="))
+            found = self._values[key] = exact(self.universe.pin(option, state).removeprefix("=="))
         return found
 
     def clashes(self, state: State) -> list[Clash]:

@@ -63,7 +63,9 @@ def _said(diagnosed: Diagnosed, found: Because, *, full: bool) -> str:
     required = [one for one in others if one.condition.startswith("requires ")]
     if required:
         package = found.fact.removeprefix("packages.")
-        return printable(" and ".join(f"{_value(one, found)} {_required(one.condition, package)}" for one in required))
+        said = [f"{_value(one, found)} {_required(one.condition, package)}" for one in required]
+        # Of two that require a third, the one that is underlined has its own requirement.
+        return printable(" and ".join([found.condition] * found.condition.startswith("requires ") + said))
     if diagnosed.finding.detail:
         return printable(diagnosed.finding.detail)
     return f"with {_listed(others, found, full=full)}" if others else ""
@@ -72,7 +74,8 @@ def _said(diagnosed: Diagnosed, found: Because, *, full: bool) -> str:
 def _required(condition: str, package: str) -> str:
     """``requires <1.0,>=0.23.0`` where the package is the one underlined."""
     requirement = condition.removeprefix("requires ")
-    return f"requires {requirement.removeprefix(package).strip() or requirement}"
+    rest = requirement.removeprefix(package).strip()
+    return f"requires {rest if rest[:1] in tuple('<>=!~') else requirement}"
 
 
 def _together(reasons: Sequence[Because], *, full: bool) -> str:

@@ -69,6 +69,11 @@ def test_scipy_learned_that_it_does_not_run_with_every_later_numpy() -> None:
     assert cautious("scipy", "1.7.3") == dependencies("scipy", "1.7.3") == (Dependency("numpy", "<1.23.0,>=1.16.5"),)
 
 
+def test_what_is_compiled_against_one_torch_says_how_far_the_release_before_it_may_go() -> None:
+    asked = [one.specifier for one in cautious("vllm", "0.2.5") or () if one.name == "torch"]
+    assert asked == [">=2.1.1", "<=2.1.2"]
+
+
 def test_a_release_that_is_not_in_the_table_is_not_known_to_require_anything() -> None:
     assert cautious("scipy", "99.0") is None
     assert cautious("nobody-has-this", "1.0") is None

@@ -25,7 +25,16 @@ def test_two_releases_that_no_release_of_a_third_package_suits() -> None:
 
 def test_where_the_third_is_stated_it_is_accused_by_itself() -> None:
     found = said({"packages.fastapi": "0.95.1", "packages.gradio": "4.16.0", "packages.pydantic": "1.10.13"})
-    assert [packages for _, packages, _ in found] == [("gradio", "pydantic")]
+    assert [packages for _, packages, _ in found] == [("gradio", "fastapi", "pydantic")]
+
+
+def test_two_that_require_different_releases_of_a_stated_third_are_both_named() -> None:
+    facts = stated({"packages.vllm": "0.24.0", "packages.llmcompressor": "0.12.0", "packages.compressed-tensors": "0.17.1"})
+    (hit,) = stated_together(facts)
+    assert hit.headline == "vllm and llmcompressor require different releases of compressed-tensors"
+    assert "requires compressed-tensors==0.17.0, and llmcompressor 0.12.0 requires compressed-tensors==0.17.1" in hit.detail
+    assert hit.pins == ()
+    assert hit.by_hand.startswith("install vllm and llmcompressor in environments of their own")
 
 
 def test_a_release_that_does_not_run_on_the_stated_python() -> None:
