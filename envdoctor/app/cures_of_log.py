@@ -6,6 +6,7 @@ because something moved under code of its day: what moved goes back first, unles
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from envdoctor.app.whole_pins import as_whole, broken_by, takes_back
@@ -24,6 +25,8 @@ from envdoctor.world.dependencies import dependencies
 TORCH = "torch"
 _ASKS = "envdoctor "
 _ASKED = frozenset(("error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"))
+# A message that names what to install is followed: the package may be old, or not be there at all.
+_SAYS_WHAT_TO_INSTALL = re.compile(r"pip install|only versions? above|>=[\d.]+ is required")
 # Their compiled parts fit one release of torch, which their metadata names.
 _BUILT_FOR_ONE = ("torchvision", "torchaudio", "xformers", "torchtext")
 
@@ -42,7 +45,8 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
     if not pins:
         return cures
     cures = cures if any(cure.pins for cure in cures) else (*pins, *cures)
-    back = _only_back(pins, finding)
+    follow = any(_SAYS_WHAT_TO_INSTALL.search(one) for one in finding.rule.symptoms)
+    back = frozenset[str]() if follow else _only_back(pins, finding)
     # All that is compiled goes with torch: it moves where nothing else can, but for what was compiled for another one.
     last = TORCH if {*finding.packages}.isdisjoint(_BUILT_FOR_ONE) else ""
     own = {name for name, _ in _ranges(finding)}
@@ -53,7 +57,7 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
             last in cure.pins,
             _asker(finding) in cure.pins and _goes_back(cure, finding),
             not (back & cure.pins.keys()),
-            not _is_stated(cure, stated),
+            not follow and not _is_stated(cure, stated),
         ),
     )
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})

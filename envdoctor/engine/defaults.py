@@ -14,6 +14,7 @@ from envdoctor.engine.attention import sdpa_releases
 from envdoctor.engine.cuda_of_torch import cuda_beside
 from envdoctor.engine.fsdp_layers import missing_layers
 from envdoctor.engine.loaded_class import type_of_loads
+from envdoctor.engine.stored_name import STORED, is_stored_quantized, read_stored_name
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_bits, glm_family, glm_type
@@ -46,6 +47,8 @@ def derive(facts: Facts) -> Facts:
     blocked = frozenset(unclear if isinstance(unclear, tuple) else ())
     if facts.value("plan.load_in_4bit") is True and _is_said_by_hand(facts, "plan.load_in_4bit"):
         # What a script leaves unclear its user may know.
+        blocked -= {"plan.quant"}
+    if is_stored_quantized(facts):
         blocked -= {"plan.quant"}
     facts = _beside_variables(facts)
     for step in _STEPS:
@@ -240,7 +243,7 @@ def _quantization(facts: Facts) -> Iterator[Fact]:
     if facts.text("plan.method") == "qlora":
         yield _fact("plan.quant", "4bit", "QLoRA is LoRA on a 4-bit base")
     stored = facts.text("model.quant_method")
-    if stored in ("gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"):
+    if stored in STORED:
         yield _fact("plan.quant", stored, "quantization_config of the snapshot")
     elif stored is None and facts.value("model.path") is not None and facts.value("model.type") is not None:
         stored = "none"
@@ -392,6 +395,6 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _builds, _model, _remote, _untrusted, _quantization, _deepspeed, what_runs_it, _loaded, _goal, unset,
-    missing_layers, unset_beside, _loading, _optimizer, _attention, _batches, _work,
+    _gpu, _cuda_build, _builds, _model, read_stored_name, _remote, _untrusted, _quantization, _deepspeed, what_runs_it, _loaded, _goal,
+    unset, missing_layers, unset_beside, _loading, _optimizer, _attention, _batches, _work,
 )  # fmt: skip

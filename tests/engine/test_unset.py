@@ -48,9 +48,8 @@ def test_what_a_script_decides_and_does_not_show_stays_unknown() -> None:
 @each(
     "facts",
     [
-        {"model__id": "TheBloke/Llama-2-7B-GPTQ"},
-        {"model__id": "unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit"},
         {"model__id": "org/model-int4"},
+        {"model__id": "cpatonn/Qwen3-30B-A3B-Instruct-2507-AWQ-4bit"},
         {"model__id": "neuralmagic/Llama-3-8B-FP8"},
         {"model__type": "gpt_oss"},
         {"model__quant_method": "compressed-tensors"},
@@ -59,6 +58,21 @@ def test_what_a_script_decides_and_does_not_show_stays_unknown() -> None:
 )
 def test_weights_that_may_be_quantized(facts: dict[str, object]) -> None:
     assert derived(whole(plan__method="lora", **facts), "plan.quant") is None
+
+
+@each(
+    "pair",
+    [
+        ("TheBloke/Llama-2-7B-GPTQ", "gptq"),
+        ("hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4", "awq"),
+        ("pytorch/Qwen3-8B-INT4", "torchao"),
+        ("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", "4bit"),
+    ],
+)
+def test_a_name_that_says_how_the_weights_are_stored(pair: tuple[str, str]) -> None:
+    name, stored = pair
+    assert derived(whole(plan__method="lora", model__id=name), "plan.quant") == stored
+    assert derived(whole(plan__unclear=["plan.quant"], model__id=name), "plan.quant") == stored
 
 
 @each("name", ["meta-llama/Llama-2-7b-hf", "org/point4-7b", "internlm/internlm2-chat-7b", "org/print8"])

@@ -176,7 +176,7 @@ def test_numpy_s_own_words_accuse_no_other_package(capsys: pytest.CaptureFixture
 
 def test_a_release_that_a_message_tells_is_the_stated_package_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     facts = NOTHING + '[packages]\nauto-gptq = "0.4.1"\npeft = "0.9.0"\n'
-    found = findings(capsys, tmp_path, "ImportError: Found version 0.4.1, but only versions above 0.5.0 are supported", facts)[0]
+    found = findings(capsys, tmp_path, "ImportError: Found version 0.4.1, but only versions above 0.6.0 are supported", facts)[0]
     assert (found["rule"], found["packages"][0]) == ("error-demands-another-release", "auto-gptq")
 
 

@@ -10,6 +10,7 @@ from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Orig
 from envdoctor.facts.hub_names import glm_family, is_owned_name
 from envdoctor.facts.local_models import find_named_model
 from envdoctor.facts.published_models import model_of_folder
+from envdoctor.facts.stored_names import stored_in_name
 from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
@@ -108,6 +109,9 @@ class Reader:
         elif published is not None:
             for fact, value in published.facts():
                 self.say(fact, value, name)
+        stored = stored_in_name(named)
+        if stored is not None and "model.quant_method" not in self.facts:
+            self.say("model.quant_method", "bitsandbytes" if stored.endswith("bit") else stored, name)
 
     def _is_folder(self, named: str) -> bool:
         try:

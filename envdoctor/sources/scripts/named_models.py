@@ -8,6 +8,7 @@ from envdoctor.facts.fact import FactValue
 from envdoctor.facts.hub_names import glm_family, may_be_on_the_hub
 from envdoctor.facts.local_models import find_named_model
 from envdoctor.facts.published_models import model_of_folder
+from envdoctor.facts.stored_names import stored_in_name
 from envdoctor.sources.scripts.kinds import Known
 from envdoctor.sources.scripts.reading import Call, Reading
 
@@ -36,6 +37,9 @@ def say_model(reading: Reading, call: Call, keyword: str, position: int = 0) -> 
         said = (("model.family", family), ("model.type", "chatglm"))
     elif published is not None and folder is None:
         said = tuple(published.facts())
+    stored = stored_in_name(known.value) if folder is None else None
+    if stored is not None and not any(fact == "model.quant_method" for fact, _ in said):
+        said = (*said, ("model.quant_method", "bitsandbytes" if stored.endswith("bit") else stored))
     for fact, value in said:
         reading.claims.say(fact, Known(value, known.default, known.line), call.line, call.scope)
 
