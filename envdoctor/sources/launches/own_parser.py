@@ -15,6 +15,8 @@ _PARSER_OF_DATACLASSES = re.compile(
 )
 _FILLS = re.compile(r"\b(?:HfArgumentParser|TrlParser|H4ArgumentParser)\(|parse_args_into_dataclasses")
 _ARGUMENTS = re.compile(r"\b(?:Seq2Seq)?TrainingArguments\b|\b(?:SFT|DPO|GRPO|KTO|ORPO|CPO|Reward|RLOO|GKD)Config\b")
+_BY_TRL = re.compile(r"\b(?:TrlParser|H4ArgumentParser)\((?P<classes>[^)]{1,400})\)")
+_OF_TRL = re.compile(r"\b(?:SFT|DPO|GRPO|KTO|ORPO|CPO|Reward|RLOO)Config\b")
 _LIMIT = 2**20
 
 
@@ -28,6 +30,13 @@ def fills_arguments(path: Path, launch: Launch) -> bool:
     """Whether that script has its training arguments filled from the command line, so that its flags are theirs."""
     text = _text(path, launch)
     return _FILLS.search(text) is not None and _ARGUMENTS.search(text) is not None
+
+
+def configuration_filled(path: Path, launch: Launch) -> str | None:
+    """The one configuration of TRL that a parser of TRL in that script fills from a file and the command line."""
+    found = _BY_TRL.search(_text(path, launch))
+    named = {*_OF_TRL.findall(found["classes"])} if found is not None else set()
+    return named.pop() if len(named) == 1 else None
 
 
 def _text(path: Path, launch: Launch) -> str:

@@ -13,7 +13,7 @@ from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
 from envdoctor.sources.launches.overrides import given_by_flags, given_by_words
-from envdoctor.sources.launches.own_parser import fills_arguments, parses_by_itself
+from envdoctor.sources.launches.own_parser import configuration_filled, fills_arguments, parses_by_itself
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, shows_uses, trains
 from envdoctor.sources.launches.variables import Piece
@@ -26,7 +26,8 @@ from envdoctor.sources.plans.plan import Given, collect_plan
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
-from envdoctor.sources.plans.trainer import is_given_whole, keys_of, read_trl, state_trl_arguments, telling
+from envdoctor.sources.plans.trainer import is_given_whole, read_trl, settings_of, state_trl_arguments, telling
+from envdoctor.sources.plans.trl_uses import kind_of_configuration, say_config_uses
 
 _PLANS = (".yaml", ".yml", ".json")
 _SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_megatron/)?(?:sft|pt|rlhf))\.py|swift\.cli\.(?:sft|pt|rlhf)")
@@ -159,8 +160,10 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
             read_arguments(reader, table) if telling(text_keys(table)) else state_arguments(reader, table)
             read_trl(reader, table)
             reader.say("plan.trainer", "trl")
-            files = [beside(path, piece.text) for piece in values.get("config", ()) if piece.known]
-            state_trl_arguments(reader, text_keys(table).union(*map(keys_of, files)))
+            files = [settings_of(beside(path, piece.text)) for piece in values.get("config", ()) if piece.known]
+            given = {key: value for one in (*files, table) for key, value in one.items()}
+            state_trl_arguments(reader, text_keys(given))
+            say_config_uses(reader, command, given)
             if command in _TRL_GOALS:
                 reader.say("plan.objective", command)
     elif name == "vllm" or launch.tool.startswith("vllm.entrypoints."):
@@ -195,6 +198,7 @@ def _is_llama_factory(launch: Launch, table: Table) -> bool:
 
 def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece], launch: Launch) -> None:
     """A training script of a project's own: TrainingArguments by their names, and LoRA as such scripts call it."""
+    values, _, _ = flags(launch.arguments)
     first = before[0] if before else None
     if first is not None and first.text.endswith(_PLANS):
         # HfArgumentParser reads a plan that is the first word; a JSON file there may as well be data.
@@ -202,6 +206,15 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
         _follow(found, path, [first], None, given_by_words(path, before[1:]))
         if found.facts or not first.text.endswith(".json"):
             told.add(Collected(tuple(found.facts.values()), skips=tuple(found.skips)))
+    configuration = configuration_filled(path, launch)
+    if configuration is not None:
+        # TrlParser reads the file first, and the flags over it.
+        files = [settings_of(beside(path, piece.text)) for piece in values.get("config", ()) if piece.known]
+        _follow(told, path, values.get("config", ()), None)
+        given = {key: value for one in (*files, table) for key, value in one.items() if key != "config"}
+        say_config_uses(reader, kind_of_configuration(configuration), given, trains=False)
+        if files:
+            state_trl_arguments(reader, text_keys(given))
     known = telling(text_keys(table)) and is_given_whole(text_keys(table))
     if known or (table and fills_arguments(path, launch)):
         read_arguments(reader, table)

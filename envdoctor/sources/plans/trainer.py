@@ -13,6 +13,7 @@ from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, text_keys
 from envdoctor.sources.plans.settings import Settings
 from envdoctor.sources.plans.training_arguments import FIELDS
+from envdoctor.sources.plans.trl_uses import kind_of_recipe, say_config_uses
 
 # Settings of TRL's ModelConfig and of its trainers. Scripts of projects' own have those of the second kind, too.
 _TRL = frozenset(
@@ -85,13 +86,13 @@ def state_trl_arguments(reader: Reader, keys: frozenset[str]) -> None:
         reader.say("plan.arguments", names)
 
 
-def keys_of(file: Path | None) -> frozenset[str]:
+def settings_of(file: Path | None) -> Table:
     """The settings that a file of them has."""
     try:
         read = None if file is None else read_plan(file).value
     except EnvdoctorError:
-        return frozenset()
-    return text_keys(read) if isinstance(read, dict) else frozenset()
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 def telling(keys: frozenset[str]) -> bool:
@@ -148,6 +149,7 @@ def _read(reader: Reader, table: Table) -> None:
         read_trl(reader, table, trains_all=is_trl and mostly and not another)
     if mostly and is_trl:
         state_trl_arguments(reader, keys)
+        say_config_uses(reader, kind_of_recipe(keys), table)
     if mostly:
         reader.default("plan.trainer", "trl" if is_trl else "transformers", reader.origin())
 
