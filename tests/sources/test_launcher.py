@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, FactValue, NotUnderstood
+from envdoctor.facts.uses import does
 from envdoctor.facts.vocabulary import term
 from envdoctor.sources.launches.launcher import collect_launcher, is_launcher, read_launcher
 from envdoctor.sources.launches.script import read_script
@@ -223,6 +224,25 @@ def test_one_command(tmp_path: Path, text: str, expected: dict[str, FactValue | 
 def test_what_a_command_of_trl_is_given(tmp_path: Path, text: str, expected: tuple[str, ...]) -> None:
     (tmp_path / "sft.yaml").write_text("model_name_or_path: a\nmax_seq_length: 9\noutput_dir: o\n")
     assert {fact.name: fact.value for fact in collect(tmp_path, text + "\n").facts}["plan.arguments"] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trl grpo --model_name_or_path a --use_vllm --vllm_mode colocate",
+        "trl grpo --config recipe.yaml",
+        "accelerate launch grpo.py --config recipe.yaml",
+        "python grpo.py --vllm_mode colocate --use_vllm true",
+    ],
+)
+def test_the_configuration_of_trl_that_a_command_makes(tmp_path: Path, text: str) -> None:
+    parser = "from trl import GRPOConfig, ModelConfig, ScriptArguments, TrlParser\nTrlParser((ScriptArguments, GRPOConfig, ModelConfig))\n"
+    (tmp_path / "grpo.py").write_text(parser)
+    (tmp_path / "recipe.yaml").write_text("model_name_or_path: a\noutput_dir: o\nnum_generations: 4\nuse_vllm: true\nvllm_mode: colocate\n")
+    uses = stated(collect(tmp_path, text + "\n"))["code_uses"]
+    assert isinstance(uses, tuple)
+    assert does(("trl.GRPOConfig(use_vllm=True)",), uses)
+    assert does(("trl.GRPOConfig(vllm_mode=colocate)",), uses)
 
 
 @pytest.mark.parametrize(

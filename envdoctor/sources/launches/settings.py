@@ -212,7 +212,11 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
         files = [settings_of(beside(path, piece.text)) for piece in values.get("config", ()) if piece.known]
         _follow(told, path, values.get("config", ()), None)
         given = {key: value for one in (*files, table) for key, value in one.items() if key != "config"}
-        say_config_uses(reader, kind_of_configuration(configuration), given, trains=False)
+        kind = kind_of_configuration(configuration)
+        say_config_uses(reader, kind, given, trains=False)
+        read_trl(reader, table, trains_all=False)
+        if kind in _TRL_GOALS:
+            reader.say("plan.objective", kind)
         if files:
             state_trl_arguments(reader, text_keys(given))
     known = telling(text_keys(table)) and is_given_whole(text_keys(table))
