@@ -43,6 +43,8 @@ _ALONE = {"torchtune": "torchtune"}
 
 def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     """The facts with the packages that no script leads to, where every script shows all that it loads; else without that one does."""
+    if NOT_LOADED not in facts and _SHOWN not in facts and _only_serves(facts):
+        return _with(facts, targets, ("vllm",), "vllm serves the model")
     scripts = [target for target in targets if target.kind == "script"]
     if any(all(fact.name != _SHOWN for fact in target.collected.facts) for target in scripts):
         return facts.without(_SHOWN) if _SHOWN in facts else facts
@@ -88,6 +90,14 @@ def tell_that_no_template_is_rendered(facts: Facts, targets: Sequence[Target]) -
     if not tops <= _RENDER_NOTHING or any(name.endswith("pipeline") for name in names) or not all(map(names_no_template, scripts)):
         return None
     return Fact(_RENDERS, False, Origin("default of a script that names no chat template"))
+
+
+def _only_serves(facts: Facts) -> bool:
+    """Whether all that a launcher or an image starts is vLLM, which brings models of its own."""
+    uses = facts.value(CODE_USES)
+    if not isinstance(uses, tuple) or "vllm" not in uses or any(name in facts for name in (_TRAINER, "plan.arguments")):
+        return False
+    return all(use == "vllm" or is_variable(str(use)) for use in uses)
 
 
 def _uses_more(fact: Fact) -> bool:

@@ -1,4 +1,4 @@
-"""What a plan of TRL uses of it: ``trl grpo --use_vllm`` and a recipe make ``GRPOConfig(use_vllm=True)`` as a script does that writes it."""
+"""What a plan of TRL uses of it: ``trl grpo --use_vllm`` and a recipe make ``GRPOConfig(use_vllm=True)``, as a script writes it."""
 
 from __future__ import annotations
 
