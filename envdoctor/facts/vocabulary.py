@@ -341,6 +341,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),
     Term("plan.use_cache", "bool", "use_cache of the model during training"),
     Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given", usual=False, unread=False),
+    Term("plan.deepspeed_fused_adam", "bool", "the DeepSpeed configuration makes deepspeed's own fused Adam", unread=False, quiet=True),
     Term("plan.deepspeed_optimizer", "bool", "the DeepSpeed configuration names an optimizer or a scheduler of its own", unread=False),
     Term("plan.remove_unused_columns", "bool", "remove_unused_columns of TrainingArguments"),
     Term("plan.neftune", "bool", "neftune_noise_alpha is given", usual=False, once=True),

@@ -67,7 +67,7 @@ class NumberIs:
 
 @dataclass(frozen=True, slots=True)
 class ValueIs:
-    """A value that is one of those listed; for a list fact: that shares one with them."""
+    """A value that is one of those listed; for a list fact: that shares one with them, which may have a ``*`` (any characters)."""
 
     fact: str
     values: tuple[FactValue, ...]
@@ -152,7 +152,7 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
         if leaf.fact == CODE_USES and isinstance(value, tuple):
             return is_used([str(pattern) for pattern in leaf.values], value)
         if isinstance(value, tuple):
-            return any(item in value for item in leaf.values)
+            return any(item in value or ("*" in str(item) and any(_contains(str(item), one) for one in value)) for item in leaf.values)
         if value == "auto":
             return None  # asks the library to choose, and does not say what it chose
         return value in leaf.values

@@ -86,6 +86,8 @@ def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
     """ZeRO stage and offload of a DeepSpeed configuration, and whether it brings an optimizer or a scheduler."""
     named = any(isinstance(settings.get(key), dict) for key in ("optimizer", "scheduler"))
     reader.facts["plan.deepspeed_optimizer"] = Fact("plan.deepspeed_optimizer", named, origin)
+    fused = makes_fused_adam(settings.get("optimizer"))
+    reader.facts["plan.deepspeed_fused_adam"] = Fact("plan.deepspeed_fused_adam", fused, origin)
     zero = settings.get("zero_optimization")
     zero = zero if isinstance(zero, dict) else {}
     stage = zero.get("stage", 0)
@@ -101,6 +103,20 @@ def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
     # Stages 1 and 2 are not given offload_param at all: deepspeed/runtime/engine.py.
     parameters = parameters and stage not in (0, 1, 2)
     reader.facts["plan.offload"] = Fact("plan.offload", offload_word(optimizer, parameters), origin)
+
+
+_FUSED = frozenset(("adam", "adamw", "onebitadam", "zerooneadam"))
+
+
+def makes_fused_adam(optimizer: object) -> bool:
+    """Whether deepspeed makes its fused Adam of this setting, as it does without offload: deepspeed/runtime/engine.py.
+
+    Other types (Lamb), torch's Adam and the legacy fusion are stepped by other code.
+    """
+    if not isinstance(optimizer, dict) or str(optimizer.get("type")).lower() not in _FUSED or optimizer.get("legacy_fusion"):
+        return False
+    inner = optimizer.get("params")
+    return not (isinstance(inner, dict) and inner.get("torch_adam"))
 
 
 def offload_word(optimizer: bool, parameters: bool) -> str:

@@ -8,12 +8,14 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
+from envdoctor.sources.plans.deepspeed import makes_fused_adam
 from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.reading import Call, Reading
 
 # What DeepSpeedPlugin takes where neither the call nor the environment says it (accelerate/utils/dataclasses.py).
 _STAGE = 2
-_OF_FILES = ("plan.distributed", "plan.offload", "plan.max_grad_norm")
+_OF_FILES = ("plan.distributed", "plan.offload", "plan.max_grad_norm", "plan.deepspeed_fused_adam", "plan.deepspeed_optimizer")
+_OF_AN_ENGINE = ("plan.gradient_accumulation", "plan.fp16", "plan.bf16")
 _OFFLOAD = {(False, False): "none", (True, False): "optimizer", (False, True): "parameters", (True, True): "both"}
 
 
@@ -76,12 +78,43 @@ def _written(reading: Reading, table: Table, call: Call, line: int, *, by_itself
     stage = None if zero is None else reading.of(*zero.entries.get("stage", (None, call.scope)))
     if stage is not None and stage.value in (1, 2, 3):
         claims.state("plan.distributed", f"zero{stage.value}", line, call.scope)
+    elif (stage is not None and stage.value == 0) or (table.whole and "zero_optimization" not in table.entries):
+        claims.state("plan.distributed", "ddp", line, call.scope)
+    if by_itself:
+        _of_engine(reading, table, call, line)
     if zero is not None and zero.whole:
         moved = [_moves(reading, zero, name) for name in ("offload_optimizer", "offload_param")]
         if None not in moved:
             claims.state("plan.offload", _OFFLOAD[bool(moved[0]), bool(moved[1])], line, call.scope)
     if by_itself and "gradient_accumulation_steps" in table.entries:
         claims.say("plan.gradient_accumulation", reading.of(*table.entries["gradient_accumulation_steps"]), line, call.scope)
+
+
+def _of_engine(reading: Reading, table: Table, call: Call, line: int) -> None:
+    """The dtype, the clipping and the optimizer of a configuration, where no training arguments stand beside it."""
+    claims = reading.claims
+    for name, fact in (("fp16", "plan.fp16"), ("bf16", "plan.bf16")):
+        inner = _below(reading, table, name)
+        enabled = None if inner is None or "enabled" not in inner.entries else reading.of(*inner.entries["enabled"])
+        if enabled is not None and isinstance(enabled.value, bool):
+            claims.say(fact, enabled, line, call.scope)
+        elif name not in table.entries and table.whole:
+            claims.state(fact, False, line, call.scope)
+    if "gradient_clipping" in table.entries:
+        claims.say("plan.max_grad_norm", reading.of(*table.entries["gradient_clipping"]), line, call.scope)
+    elif table.whole:
+        claims.state("plan.max_grad_norm", 0.0, line, call.scope)
+    made = _below(reading, table, "optimizer")
+    if made is None and "optimizer" not in table.entries and table.whole:
+        claims.state("plan.deepspeed_optimizer", "scheduler" in table.entries, line, call.scope)
+        claims.state("plan.deepspeed_fused_adam", False, line, call.scope)
+    elif made is not None:
+        claims.state("plan.deepspeed_optimizer", True, line, call.scope)
+        kind = reading.of(*made.entries["type"]) if "type" in made.entries else None
+        inner = _below(reading, made, "params")
+        is_plain = inner is None or "torch_adam" not in inner.entries
+        if kind is not None and made.whole and is_plain and "legacy_fusion" not in made.entries:
+            claims.state("plan.deepspeed_fused_adam", makes_fused_adam({"type": kind.value}), line, call.scope)
 
 
 def _below(reading: Reading, table: Table, name: str) -> Table | None:
@@ -117,5 +150,5 @@ def _configuration(reading: Reading, named: str, line: int, *, by_itself: bool) 
     if found is None:
         reading.claims.skips.append(Skip(reading.source.place(line), plain(f"the DeepSpeed configuration {named} was not found beside it")))
     for fact in facts:
-        if fact.name in _OF_FILES or (by_itself and fact.name == "plan.gradient_accumulation"):
+        if fact.name in _OF_FILES or (by_itself and fact.name in _OF_AN_ENGINE):
             reading.claims.adopt(fact)
