@@ -70,6 +70,7 @@ def test_a_launcher(tmp_path: Path) -> None:
         "learning_rate": 0.02,
         "deepspeed": True,
         "deepspeed_optimizer": False,
+        "deepspeed_fused_adam": False,
         "distributed": "zero2",
         "offload": "none",
         "max_grad_norm": 0.0,

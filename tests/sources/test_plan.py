@@ -313,6 +313,7 @@ def test_a_deepspeed_configuration_by_itself(tmp_path: Path) -> None:
     assert values(collect(tmp_path, text, "ds.json")) == {
         "deepspeed": True,
         "deepspeed_optimizer": False,
+        "deepspeed_fused_adam": False,
         "distributed": "zero1",
         "offload": "none",
         "bf16": True,

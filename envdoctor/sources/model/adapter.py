@@ -13,6 +13,7 @@ from envdoctor.files.json_file import Document
 from envdoctor.files.paths import exists, is_file
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
+from envdoctor.sources.model.merges import tokenizer_merges
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
 from envdoctor.sources.model.snapshot import required_object
@@ -142,6 +143,8 @@ def own_facts(adapter: Adapter) -> Iterator[Fact]:
     layout = vlm_layout(adapter)
     if layout is not None:
         yield adapter.directory.fact("model.adapter_vlm_layout", layout, adapter.weights)
+    if "config.json" not in adapter.directory.names:
+        yield from tokenizer_merges(adapter.directory)  # trainers save the tokenizer beside the adapter
 
 
 def vlm_layout(adapter: Adapter) -> str | None:

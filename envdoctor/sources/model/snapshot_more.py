@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact
 from envdoctor.sources.model.adapter import CONFIG, adapter_of, own_facts
 from envdoctor.sources.model.generation_flags import flags_unused
-from envdoctor.sources.model.model_directory import is_lfs_pointer
+from envdoctor.sources.model.merges import tokenizer_merges
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 from envdoctor.sources.stated.stated_value import stated_value
 
 _TOKENIZER = "tokenizer.json"
-_TOKENIZER_LIMIT = 64 * 2**20
-_FIRST_MERGE = re.compile(rb'"merges"\s*:\s*\[\s*(["\[\]])')
-_FORMS = {b'"': "strings", b"[": "pairs", b"]": "none"}
 _PROCESSOR = "processor_config.json"
 _PREPROCESSOR = "preprocessor_config.json"
 
@@ -24,7 +20,7 @@ def more_facts(snapshot: Snapshot) -> Iterator[Fact]:
     """All of them, in the order of the files."""
     yield from _generation(snapshot)
     yield from _tokenizer_class(snapshot)
-    yield from _tokenizer_merges(snapshot)
+    yield from tokenizer_merges(snapshot.directory)
     yield from _processor(snapshot)
     yield from _adapter(snapshot)
 
@@ -46,18 +42,6 @@ def _tokenizer_class(snapshot: Snapshot) -> Iterator[Fact]:
         yield snapshot.directory.fact("model.tokenizer_class_misspelled", misspelled, "tokenizer_config.json", line)
         there = _TOKENIZER in snapshot.directory.names
         yield snapshot.directory.fact("model.has_tokenizer_json", there, _TOKENIZER if there else "tokenizer_config.json", None)
-
-
-def _tokenizer_merges(snapshot: Snapshot) -> Iterator[Fact]:
-    """The form of the merges, found without parsing a file that may have tens of megabytes."""
-    data = snapshot.directory.read(_TOKENIZER, _TOKENIZER_LIMIT) if _TOKENIZER in snapshot.directory.names else None
-    if data is None or is_lfs_pointer(data) or b'"model"' not in data:
-        return
-    at = data.rfind(b'"merges"')
-    first = None if at < 0 else _FIRST_MERGE.match(data, at)
-    if at < 0 or first is not None:
-        form = "none" if first is None else _FORMS[first[1]]
-        yield snapshot.directory.fact("model.tokenizer_merges", form, _TOKENIZER, None)
 
 
 def _processor(snapshot: Snapshot) -> Iterator[Fact]:

@@ -151,6 +151,7 @@ def test_settings_of_one_name_stand_on_their_own_lines_in_json(tmp_path: Path) -
         "plan.bf16": 6,
         "plan.distributed": 9,
         "plan.deepspeed_optimizer": 9,
+        "plan.deepspeed_fused_adam": 9,
         "plan.max_grad_norm": 9,
         "plan.offload": 9,
     }
