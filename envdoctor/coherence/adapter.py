@@ -163,7 +163,9 @@ ADAPTER_CHECKS: tuple[Callable[[Adapter, Snapshot | None, Facts], Iterable[Defec
 
 
 def examine_adapter(adapter: Adapter, base: Snapshot | None, facts: Facts) -> Iterator[Defect | Hit]:
-    """Every check of an adapter, beside the base model where one is given."""
+    """Every check of an adapter of peft's, beside the base model where one is given."""
+    if adapter.is_of_another_library:
+        return
     for check in ADAPTER_CHECKS:
         yield from check(adapter, base, facts)
 

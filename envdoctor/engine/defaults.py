@@ -28,6 +28,7 @@ from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native, known_types, oldest
 from envdoctor.world.torch_builds import variant_cuda
+from envdoctor.world.vllm_builds import is_built_from_source
 
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
@@ -45,11 +46,8 @@ def derive(facts: Facts) -> Facts:
     """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
     unclear = facts.value(UNCLEAR)
     blocked = frozenset(unclear if isinstance(unclear, tuple) else ())
-    if facts.value("plan.load_in_4bit") is True and _is_said_by_hand(facts, "plan.load_in_4bit"):
-        # What a script leaves unclear its user may know.
-        blocked -= {"plan.quant"}
-    if is_stored_quantized(facts):
-        blocked -= {"plan.quant"}
+    if is_stored_quantized(facts) or (facts.value("plan.load_in_4bit") is True and _is_said_by_hand(facts, "plan.load_in_4bit")):
+        blocked -= {"plan.quant"}  # what a script leaves unclear its user may know
     facts = _beside_variables(facts)
     for step in _STEPS:
         found: dict[str, Fact] = {}
@@ -136,11 +134,12 @@ def _builds(facts: Facts) -> Iterator[Fact]:
 
     On Windows and macOS torch brings its libraries itself and loads none of NVIDIA's packages (their requirement is marked for Linux).
     """
-    labels = {name: release.text.partition("+")[2].lower() for name in _BUILT if (release := _release(facts, name)) is not None}
+    releases = {name: release for name in _BUILT if (release := _release(facts, name)) is not None}
+    labels = {name: release.text.partition("+")[2].lower() for name, release in releases.items()}
     other = [
         f"{name}+{next((kind for kind in _KINDS if label.startswith(kind)), 'own')}"
         for name, label in labels.items()
-        if label and variant_cuda(label) is None
+        if label and (variant_cuda(label) is None or (name == "vllm" and is_built_from_source(releases[name])))
     ]
     other += [f"{name}+own" for name in _OF_ONE_CUDA if (release := _release(facts, name)) is not None and "+" in release.text]
     if "torch" in labels:

@@ -20,6 +20,9 @@ from envdoctor.sources.model.snapshot import required_object
 
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+# What other libraries put beside a file of that name, and into it.
+_OTHER_WEIGHTS = frozenset(("adapters.safetensors", "adapters.npz", "pytorch_adapter.bin", "adapter.safetensors"))
+_OTHER_KEYS = frozenset(("fine_tune_type", "lora_parameters", "config_id", "model_class"))
 _OF_A_MODEL = ("model", "pytorch_model", "consolidated", "tf_model", "flax_model")
 # What a configuration beside an adapter says of the base as it lies elsewhere: nothing of how its weights are stored.
 _OF_WEIGHTS = frozenset(
@@ -51,6 +54,12 @@ class Adapter:
         """peft_type, in capitals as peft writes it; empty where the file names none."""
         raw = self.table.get("peft_type")
         return raw if isinstance(raw, str) else ""
+
+    @property
+    def is_of_another_library(self) -> bool:
+        """Whether a library that is not peft wrote it and calls its configuration the same: mlx-lm, mlx-vlm, AdapterHub's adapters."""
+        theirs = not _OTHER_WEIGHTS.isdisjoint(self.directory.names) or not _OTHER_KEYS.isdisjoint(self.table)
+        return theirs and not self.weights and not self.kind
 
     @property
     def base(self) -> str | None:
@@ -138,7 +147,7 @@ def _of_base(adapter: Adapter) -> Iterator[Fact]:
 def own_facts(adapter: Adapter) -> Iterator[Fact]:
     """The facts about the adapter alone."""
     fields = tuple(plain(key, 60) for key in list(adapter.table)[:_MOST_FIELDS])
-    if fields:
+    if fields and not adapter.is_of_another_library:
         yield adapter.directory.fact("model.adapter_fields", fields, CONFIG, 1)
     layout = vlm_layout(adapter)
     if layout is not None:
