@@ -231,6 +231,8 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
         say_targets(reader, table, "lora_target_modules" if "lora_target_modules" in table else "target_modules")
     _method(reader, table, trains=_BESIDE_TRAINING.search(launch.tool.rpartition("/")[2].lower()) is None)
     switch = next((key for key in _LORA_SWITCHES if table.get(key) is True), None)
+    if table.get("use_8bit_adam") is True:  # of diffusers' scripts: bitsandbytes' AdamW8bit
+        reader.say("plan.optimizer", "adamw_bnb_8bit", "use_8bit_adam")
     bits = table.get("bits")
     if bits in (4, 8) and ("lora_r" in table or switch):
         reader.say("plan.quant", f"{bits}bit", "bits")

@@ -22,7 +22,8 @@ _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _OPTIMIZERS = {
     ("torch", "AdamW"): "adamw_torch", ("torch", "SGD"): "sgd", ("torch", "Adagrad"): "adagrad", ("torch", "RMSprop"): "rmsprop",
     ("bitsandbytes", "AdamW8bit"): "adamw_bnb_8bit", ("bitsandbytes", "PagedAdamW8bit"): "paged_adamw_8bit",
-    ("bitsandbytes", "PagedAdamW32bit"): "paged_adamw_32bit", ("transformers", "AdamW"): "adamw_hf",
+    ("bitsandbytes", "PagedAdamW32bit"): "paged_adamw_32bit", ("bitsandbytes", "Lion8bit"): "lion_8bit",
+    ("bitsandbytes", "PagedLion8bit"): "paged_lion_8bit", ("bitsandbytes", "AdEMAMix8bit"): "ademamix_8bit", ("transformers", "AdamW"): "adamw_hf",
     ("transformers", "Adafactor"): "adafactor",
 }  # fmt: skip
 # What puts Liger's forward into a model: of a type, of one that is there, and of what is loaded.
