@@ -23,8 +23,8 @@ _OPTIMIZERS = {
     ("torch", "AdamW"): "adamw_torch", ("torch", "SGD"): "sgd", ("torch", "Adagrad"): "adagrad", ("torch", "RMSprop"): "rmsprop",
     ("bitsandbytes", "AdamW8bit"): "adamw_bnb_8bit", ("bitsandbytes", "PagedAdamW8bit"): "paged_adamw_8bit",
     ("bitsandbytes", "PagedAdamW32bit"): "paged_adamw_32bit", ("bitsandbytes", "Lion8bit"): "lion_8bit",
-    ("bitsandbytes", "PagedLion8bit"): "paged_lion_8bit", ("bitsandbytes", "AdEMAMix8bit"): "ademamix_8bit", ("transformers", "AdamW"): "adamw_hf",
-    ("transformers", "Adafactor"): "adafactor",
+    ("bitsandbytes", "PagedLion8bit"): "paged_lion_8bit", ("bitsandbytes", "AdEMAMix8bit"): "ademamix_8bit",
+    ("transformers", "AdamW"): "adamw_hf", ("transformers", "Adafactor"): "adafactor",
 }  # fmt: skip
 # What puts Liger's forward into a model: of a type, of one that is there, and of what is loaded.
 _PUTS_LIGER = re.compile(r"\w+\.apply_liger_kernel_to_\w+|\w+\._apply_liger_kernel(?:_to_instance)?|AutoLigerKernel\w+\.from_pretrained")
