@@ -13,7 +13,7 @@ from envdoctor.app.whole_pins import as_whole, broken_by, takes_back
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.logs.installer_rules import OF_INSTALLERS
+from envdoctor.logs.installer_rules import CONTRADICT, OF_INSTALLERS
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure
@@ -55,6 +55,7 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
         key=lambda cure: (
             finding.rule.id in OF_INSTALLERS and takes_back(cure.pins, own, stated),
             last in cure.pins,
+            _own_line(finding) not in cure.pins,
             _asker(finding) in cure.pins and _goes_back(cure, finding),
             not (back & cure.pins.keys()),
             not follow and not _is_stated(cure, stated),
@@ -138,6 +139,13 @@ def _only_back(pins: Sequence[Cure], finding: Finding) -> frozenset[str]:
     back = {name for cure in pins for name in cure.pins if len(cure.pins) == 1 and _goes_back(cure, finding)}
     forth = {name for cure in pins for name in cure.pins if not _goes_back(cure, finding)}
     return frozenset(back - forth - {_asker(finding)}) if forth else frozenset()
+
+
+def _own_line(finding: Finding) -> str:
+    """The package of which a line of the user's own asks for what another one refuses: that line moves before the others' releases do."""
+    name = finding.edge.rpartition(":")[2] if finding.rule.id == CONTRADICT else ""
+    first = next((name for name, _ in _ranges(finding)), "")
+    return name if name == first else ""
 
 
 def _asker(finding: Finding) -> str:

@@ -4,6 +4,7 @@ overrides with the parameters of another release. For each the releases of one p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from envdoctor.atlas.answers import answer as look_up
@@ -200,6 +201,12 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     )
     packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
     edge = f"{caller.package or 'code'}:{named[0]}({statement.keyword})"
+    made = called.removesuffix(".__init__").rpartition(".")[2]
+    if failure.frames and re.search(rf"\b{re.escape(made)}\(\*\*\w", failure.frames[-1].text):
+        # https://github.com/A-Stangeland/SolarDetection/issues/8
+        detail = f"{made}() of {package} takes no {statement.keyword}: it is a key of the dictionary that ** hands over there"
+        advice = f"the dictionary itself, without **, where {made}() takes one; else without the key {statement.keyword}"
+        return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=edge, advice=advice)
     near = _like(bound, named[0], statement.keyword)
     advice = (
         f"{near} in place of {statement.keyword}" if near else f"leave {statement.keyword} out, or take the fork that it was written for"

@@ -38,6 +38,28 @@ CARDS = (
         "model, or train_micro_batch_size_per_gpu as a number in the DeepSpeed configuration",
         "accelerate",
     ),
+    # https://github.com/deepspeedai/DeepSpeed/issues/3024, https://github.com/deepspeedai/DeepSpeed/pull/7211, /pull/7225:
+    # deepspeed/runtime/engine.py makes this class where ZeRO-3 is given no optimizer.
+    Sentence(
+        r"'DeepSpeedZeRoOffload' object has no attribute '\w{2,60}'",
+        "DeepSpeed ZeRO-3 was set up without an optimizer, for inference alone, and what stands in its place has no such function",
+        "no optimizer was passed to deepspeed.initialize() or prepare(), and the DeepSpeed configuration names none",
+        'the optimizer into the same prepare() or initialize() as the model, or an "optimizer" block in the DeepSpeed configuration (with '
+        "accelerate a DummyOptim for it)",
+        "deepspeed",
+    ),
+    # transformers/models/auto/tokenization_auto.py; https://github.com/zai-org/ChatGLM-6B/issues/37,
+    # https://github.com/FlagAI-Open/Aquila2/issues/75, https://github.com/QwenLM/Qwen-VL/issues/466
+    Sentence(
+        r"Unrecognized configuration class .{1,300} to build an AutoTokenizer",
+        "transformers found no class for the tokenizer, and went by that of the configuration, for which it knows none",
+        "mostly tokenizer_config.json, or the model's own tokenization_*.py, is not there: a merged or trained model was saved without its "
+        "tokenizer, or was fetched in part",
+        "copy tokenizer_config.json, special_tokens_map.json, tokenizer.model (tokenizer.json, vocabulary) and tokenization_*.py of the "
+        "base model into that folder, or AutoTokenizer.from_pretrained(BASE, trust_remote_code=True); with them there, the transformers of "
+        "the model's day",
+        "transformers",
+    ),
     # https://github.com/huggingface/datasets/issues/7418, https://github.com/agiresearch/OpenP5/issues/5, https://github.com/open-compass/T-Eval/issues/61
     Sentence(
         r"cannot mix (?P<kind>list|struct) and non-(?P=kind),? non-null values",

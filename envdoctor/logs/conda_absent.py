@@ -32,6 +32,9 @@ _OF_LINUX_BY_CONDA = ("xformers",)
 _CUDA = re.compile(
     r"cudatoolkit(?:-dev)?|pytorch-cuda|cuda(?:-.{1,40})?|cudnn|nccl|faiss-gpu|tensorflow-gpu|magma-cuda\d{1,4}|cupy|nvidia-apex|dgl-cuda.{1,8}"
 )
+# "=11.7.0*", "==12.1"
+_CUDA_OF = re.compile(r"==?(?P<major>\d{1,2})\.(?P<minor>\d)")
+_NO_CUDATOOLKIT = 12
 _GUESSES = (
     ("of another channel (pytorch, nvidia, conda-forge)", ""),
     ("not made for this system (Windows, macOS, aarch64)", "other"),
@@ -64,7 +67,19 @@ def judge_absent(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, i
     if not found:
         return None
     number, line = lines[head]
-    return _tell(found, _machine(lines, facts)), number, line
+    return _tell(found, _machine(lines, facts), " ".join(_named_channels(lines))), number, line
+
+
+def _named_channels(lines: Sequence[tuple[int, str]]) -> Iterator[str]:
+    """What conda prints of the channels that it asked, above and below its list."""
+    inside = False
+    for _, line in lines:
+        if _CHANNELS.match(line):
+            inside = True
+        elif inside and line.strip() and not line.strip().startswith("- "):
+            inside = False
+        elif inside:
+            yield line.strip()
 
 
 def _listed(lines: Iterable[str]) -> Iterator[re.Match[str]]:
@@ -83,7 +98,7 @@ def _machine(lines: Sequence[tuple[int, str]], facts: Facts) -> _Machine:
     return _Machine(facts.text("os") or "", facts.text("machine") or "")
 
 
-def _tell(found: Mapping[str, str], machine: _Machine) -> Hit:
+def _tell(found: Mapping[str, str], machine: _Machine, channels: str) -> Hit:
     here = _WORDS.get(machine.system, "")
     parts: list[tuple[list[str], str, str]] = []
     windows = [name for name in found if _OF_WINDOWS.fullmatch(name)] if machine.system != "windows" else []
@@ -115,6 +130,8 @@ def _tell(found: Mapping[str, str], machine: _Machine) -> Hit:
         why = "CUDA's, and no channel has it for macOS: the file is for a machine with an NVIDIA GPU"
         way = "leave {names} out of the file on a Mac (pytorch runs there on the processor or with MPS), or make the environment on Linux"
         parts += [(cuda, why, way)] if cuda else []
+    elif toolkit := _toolkit(found.get("cudatoolkit"), channels):
+        parts.append((["cudatoolkit"], *toolkit))
     known = {name for names, _, _ in parts for name in names}
     rest = {name: spec for name, spec in found.items() if name not in known}
     python = bool(rest.get("python")) and machine.is_x86 is not True and machine.system != "windows"
@@ -130,6 +147,29 @@ def _tell(found: Mapping[str, str], machine: _Machine) -> Hit:
         )
         rest = {name: spec for name, spec in rest.items() if name not in names}
     return _joined(found, parts, rest, here)
+
+
+def _toolkit(spec: str | None, channels: str) -> tuple[str, str] | None:
+    """Where the cudatoolkit of a CUDA is, on a system that has NVIDIA's GPUs; None where nobody knows of it."""
+    told = _CUDA_OF.match(spec or "")
+    if told is None:
+        return None
+    if int(told["major"]) >= _NO_CUDATOOLKIT:
+        # https://github.com/Vincentqyw/image-matching-webui/issues/73; conda-forge splits CUDA 12 into packages of its own, cuda-toolkit
+        # among them: https://carpentries-incubator.github.io/reproducible-ml-workflows/cuda_conda_pacakges.html
+        release = f"{told['major']}.{told['minor']}"
+        return (
+            "no channel has it: the package of that name ends with CUDA 11",
+            f"in its place pytorch-cuda={release} with -c pytorch -c nvidia, or cuda-toolkit={release} of nvidia or conda-forge (where "
+            "only torch is to run it can be left out: torch from PyPI brings its CUDA)",
+        )
+    if int(told["major"]) == _NO_CUDATOOLKIT - 1 and channels and "conda-forge" not in channels:
+        # https://github.com/NVlabs/stylegan3/pull/143, https://github.com/songweige/rich-text-to-image/issues/22
+        return (
+            "conda-forge has those of CUDA 11, and is not among the channels",
+            "-c conda-forge (or conda-forge under channels: in the file)",
+        )
+    return None
 
 
 def _was_for_macs(name: str, spec: str) -> bool:
@@ -148,7 +188,7 @@ def _joined(found: Mapping[str, str], parts: Sequence[tuple[list[str], str, str]
         ways.append(_SEARCH)
     packages = tuple(dict.fromkeys((*(name for names, _, _ in parts for name in names), *rest)))[:4]
     headline = "The channels that conda was told to ask have no such package for this system"
-    if parts and not rest:
+    if parts and not rest and not any(why.startswith("conda-forge has") for _, why, _ in parts):
         headline = f"The environment file asks for packages that conda does not have for {here or 'this system'}"
     return Hit(
         NO_FILE, True, (), detail="; ".join(told), packages=packages, edge=f"conda:{packages[0]}", headline=headline, advice="; ".join(ways)

@@ -33,7 +33,6 @@ _BESIDE = re.compile(r"installed version of (?P<name>[A-Za-z][\w-]{1,30}) is ")
 _ASKED_BY = re.compile(r"Requirement\.parse\([^)]{1,200}\), \{['\"](?P<name>[\w.-]{1,80})['\"]\}")
 # LangChain catches any ImportError of a package, and says that there is none: https://github.com/langchain-ai/langchain
 _HIDES = re.compile(r"Could not import (?P<name>[a-z]\w{1,40}) python package\. Please install it with")
-_BFLOAT16 = re.compile(r"\bb(?:float|f)16\b", re.IGNORECASE)
 NOT_INSTALLED, DEMAND = "error-package-not-installed", "error-demands-another-release"
 
 
@@ -65,7 +64,7 @@ def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit |
         detail = (
             f"needs a GPU of compute capability {demand.specifier.removeprefix('>=')} or later{f', and {name} is stated' if name else ''}"
         )
-        advice = NO_BFLOAT16 if failure is not None and _BFLOAT16.search(failure.message) else ""
+        advice = NO_BFLOAT16 if demand.instead == "float16" else ""
         reasons = ((demand.package, f"not {demand.specifier}"),)
         return Hit(DEMAND, True, reasons, detail=detail, packages=named(asks), edge=f"{asks}:gpu", advice=advice)
     stated = facts.value(f"packages.{demand.package}")

@@ -60,7 +60,9 @@ _REMOVED = re.compile(
 # "use jax.tree.map (jax v0.4.25 or newer)", "Use `np.nan` instead."
 _INSTEAD = re.compile(rf"^.{{0,80}}?\b[Uu]se {_Q}([A-Za-z_]\w{{0,40}}(?:\.\w{{1,60}}){{1,6}}){_Q}(?=[\s.,;(]|$)")
 # protobuf's own message, which goes on to say so, and is often pasted without its end.
-_PROTOC = re.compile(r"your generated code is out of date and must be regenerated with protoc >= 3\.19\.0")
+_PROTOC = re.compile(
+    r"your generated code is out of date and must be regenerated with protoc >= 3\.19\.0|Descriptors cannot (?:not )?be created directly"
+)
 _UPPER = re.compile(r"(?:\.x)? or (?:lower|earlier|older|below)", re.IGNORECASE)
 # "Downgrade the protobuf package to 3.20.x or lower"
 _LOWER = re.compile(
@@ -97,6 +99,7 @@ _LACKS = (
 _ASKS = re.compile(
     r"requir|\bneeds?\b|please|\bmust\b|\binstall|upgrad|update|minimum|at least|make "
     r"sure|ensure|only (?:works|supported|available)|supported (?:with|from|in)"
+    r"|cannot (?:not )?be created directly"
     r"|downgrade|\bwith version\b|\bremoved (?:in|from|since|as of)|does not match|not (?:supported|compatible)|incompatible",
     re.IGNORECASE,
 )
@@ -105,6 +108,8 @@ _FOUND = re.compile(
     rf"version)?(?: is)?|you have|got):? {_Q}(?:{_NAME}){{0,1}}{_Q}[ =]{{0,3}}$",
     re.IGNORECASE,
 )
+# "transformers==4.15.0 requires tokenizers<0.11": who asks, and no release that is asked for.
+_ASKER = re.compile(rf"{_Q} (?:requires?|depends on|needs|has requirement) ")
 _PYTHONS = ("python", "python3")
 # setup.py of numba and of llvmlite
 _ONLY_PYTHONS = re.compile(r"Cannot install on Python version [\d.]{1,9}; only versions (?P<spec>[<>=!~\d., ]{3,40}?) are supported")
@@ -112,6 +117,7 @@ _ONLY_PYTHONS = re.compile(r"Cannot install on Python version [\d.]{1,9}; only v
 _CAPABILITY = re.compile(
     r"compute capability (?:of )?(?:at least |>= ?|higher than |greater than or equal to )?(\d{1,2}\.\d)", re.IGNORECASE
 )
+_BFLOAT16 = re.compile(r"\bb(?:float|f)16\b", re.IGNORECASE)
 _AMPERE = re.compile(r"FlashAttention only supports (Ampere|Turing|Hopper) GPUs or newer", re.IGNORECASE)
 # "Expected is_sm90 || is_sm8x || is_sm75 to be true, but got false."
 _KERNELS = re.compile(r"Expected .{0,80}\bis_sm\d[\dx].{0,80} to be true, but got false")
@@ -178,7 +184,7 @@ def read_wants(message: str) -> tuple[str, ...]:
 def _compared(message: str) -> Iterator[Demand]:
     for found in _COMPARED.finditer(message):
         name = _known(found["name"]) or _asked_for(message, found)
-        if name is None or _is_found(message, found.start()):
+        if name is None or _is_found(message, found.start()) or _ASKER.match(message, found.end()):
             continue
         specifier = re.sub(r"(?<![a-z])v(?=\d)", "", "".join(found["spec"].split()))
         # "but found tokenizers==0.13.3": what there is, not what is asked for.
@@ -255,7 +261,7 @@ def _capabilities(message: str) -> Iterator[Demand]:
             message[max(0, found.start() - 160) : found.end() + 60],
             re.IGNORECASE,
         ):
-            yield Demand("gpu.compute_capability", f">={found[1]}", found[0])
+            yield Demand("gpu.compute_capability", f">={found[1]}", found[0], "float16" if _BFLOAT16.search(message) else "")
     if _KERNELS.search(message) is not None:
         least = min(found[1].replace("x", "0") for found in _KERNEL.finditer(message))
         yield Demand("gpu.compute_capability", f">={least[:-1]}.{least[-1]}", message[:160])

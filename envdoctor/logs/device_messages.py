@@ -24,6 +24,17 @@ DEVICES = (
         unless=("torch-wheel-lacks-gpu-kernels",),
         package="torch",
     ),
+    # torch/csrc/cuda/comm.cpp and torch/nn/parallel/data_parallel.py; https://github.com/pytorch/pytorch/issues/5899,
+    # https://github.com/ethnhe/FFB6D/issues/4, https://github.com/mit-han-lab/temporal-shift-module/issues/24
+    StatedMessage(
+        r"all tensors must be on devices\[0\]"
+        r"|module must have its parameters and buffers on device \S{1,12} \(device_ids\[0\]\) but found one of them on device: \S{1,12}",
+        "DataParallel copies the model from the first of its devices, and a part of the model lies on another",
+        "the model, or a tensor in it, was put on another GPU than device_ids[0], or a part was left on the CPU",
+        "model.to(f'cuda:{{device_ids[0]}}') as a whole before DataParallel(model, device_ids=device_ids), and no .cuda(N) of another "
+        "number inside the model; under DistributedDataParallel device_ids=[local_rank] and torch.cuda.set_device(local_rank) before it",
+        package="torch",
+    ),
     StatedMessage(
         r"the launch timed out and was terminated|cudaErrorLaunchTimeout",
         "A kernel ran longer than the system allows a GPU that draws the screen",

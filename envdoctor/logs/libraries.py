@@ -30,6 +30,13 @@ _RETOLD = re.compile(
     r"|undefined symbols? (?:in|of|from) \W?(?P<after>[\w./+-]{1,300}\.so[\d.]{0,20})",
     re.IGNORECASE,
 )
+# The same by the name of the module: "flash_attn_2 undefined symbol", "undefined symbol in bitsandbytes".
+# https://github.com/oobabooga/textgen/issues/4182
+_RETOLD_NAME = re.compile(
+    r"(?<![\w./-])(?P<before>[a-z][\w-]{3,40}?)(?: import)?(?: error)?:? undefined symbols?(?! ?: ?\w)"
+    r"|undefined symbols? (?:in|of|from|when importing|importing|with) \W?(?P<after>[a-z][\w-]{3,40})",
+    re.IGNORECASE,
+)
 # libgthread-2.0.so.0 and libpython3.10.so.1.0 have dots before their end.
 _ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}(?:\.\d{1,4}){0,2}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
 # cuDNN 9's own words, with the names of one library that it tried, the one with the major alone among them.
@@ -233,8 +240,12 @@ def parse_undefined(message: str) -> UndefinedSymbol | None:
 
 def parse_retold(message: str) -> str:
     """The file of which somebody says that a symbol is undefined, without the symbol: ``causal_conv1d_cuda.so undefined symbol``."""
-    told = None if parse_undefined(message) is not None else _RETOLD.search(message)
-    return "" if told is None else (told["before"] or told["after"]).rpartition("/")[2].rstrip(".")
+    if parse_undefined(message) is not None:
+        return ""
+    if (told := _RETOLD.search(message)) is not None:
+        return (told["before"] or told["after"]).rpartition("/")[2].rstrip(".")
+    named = _RETOLD_NAME.search(message)
+    return (named["before"] or named["after"]).replace("-", "_").lower() if named is not None else ""
 
 
 # cffi's words over ctypes.util.find_library: https://github.com/bastibe/python-soundfile/issues/238

@@ -34,7 +34,7 @@ ARGUMENT = "error-argument-refused"
 LIBRARY_TEXT = re.compile(
     r"undefined symbol: |did not manage to locate a library called|\.so[\d.]{0,12}: cannot open shared object"
     r"|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_|Unable to load any of \{lib|\.so\S{0,12} .{0,12}[Uu]ndefined symbol"
-    r"|[Uu]ndefined symbols? (?:in|of|from) \S{1,300}\.so"
+    r"|[Uu]ndefined symbols? (?:in|of|from) \S{1,300}\.so|^\W{0,3}[a-z][\w-]{3,40}:? [Uu]ndefined symbols?\W{0,3}$"
 )
 # The linker names the library that it loaded, by the major that was asked for, and in which the symbol is not.
 _OLDER = re.compile(
@@ -121,8 +121,9 @@ def _retold(file: str, facts: Facts) -> Hit | None:
             headline=f"Another {file} is loaded than the one that torch brings",
             advice="unset LD_LIBRARY_PATH, or take the folder of the installed CUDA out of it, before Python starts",
         )
-    by = package_of_file(file)
-    if not by:
+    by = package_of_file(file) or package_of_file(re.sub(r"_\d$", "", file))
+    # A word that is no file's name may be anything; of these packages it tells enough.
+    if not by or (".so" not in file and by not in AGAINST_TORCH):
         return None
     against = "torch" if by in AGAINST_TORCH else ""
     what = "another torch, or a torch of another CUDA or C++ ABI, than the one that is there" if against else "another release of a library"

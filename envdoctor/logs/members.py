@@ -183,7 +183,9 @@ def _before_it(bound: Bound, classes: Iterable[str], name: str) -> tuple[str, in
     modules = {symbol.partition(":")[0] for symbol in classes}
     for module, cls in _having(bound, name):
         told = look_up(f"{module}:{cls}.{name}") if module in modules else None
-        if told is not None and told.there and told.gone > told.there:
+        # A short word (backward, forward) is an attribute of classes that have nothing to do with each other.
+        own = (len(name) >= _TELLING and "_" in name) or any(_ends_alike(symbol.rpartition(":")[2], cls) >= _ALIKE for symbol in classes)
+        if own and told is not None and told.there and told.gone > told.there:
             return cls, told.there
     return None
 

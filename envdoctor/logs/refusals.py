@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -77,17 +78,17 @@ def _left(one: Asked, have: str) -> Hit:
 
 def _contradiction(asked: Sequence[Asked]) -> Hit | None:
     """The two statements about one package that no release satisfies together; the user's own line first."""
-    by_name: dict[str, list[Asked]] = {}
-    for one in asked:
-        if one.specifier:
-            by_name.setdefault(translated(one.name), []).append(one)
+    by_name: dict[str, list[tuple[Asked, bool]]] = {}
+    released = {one.by for one in asked if one.release}
+    for one in (one for one in asked if one.specifier):
+        # A project that is named without a release, and that nobody lists, is the user's own: so are its lines.
+        own = not one.by or (one.by not in released and not releases(translated(one.by)))
+        by_name.setdefault(translated(one.name), []).append((one, own))
     # That two packages of the field do not go together says more than what they ask of one that nobody tracks.
     for name, group in sorted(by_name.items(), key=lambda item: not releases(item[0])):
-        ordered = sorted(group, key=lambda one: bool(one.by))
-        for place, one in enumerate(ordered):
-            for other in ordered[place + 1 :]:
-                if (one.by != other.by or not one.by) and not _go_together(name, one, other):
-                    return _clash(name, one, other)
+        for (one, own), (other, also) in combinations(sorted(group, key=lambda side: not side[1]), 2):
+            if (one.by != other.by or not one.by) and not _go_together(name, one, other):
+                return _clash(name, one, other, own=own, also=also)
     return None
 
 
@@ -108,7 +109,7 @@ def _wanted_by_all(refusal: Refusal, facts: Facts) -> Hit | None:
 
 
 def _same_release(refusal: Refusal) -> Hit | None:
-    """Two statements that go together by PEP 440, since a local label makes no other release: who refuses them is the installer."""
+    """Two statements that go together by PEP 440, since a local label makes no other release: the installer refuses them."""
     for one in refusal.asked:
         public, label, _ = one.specifier.removeprefix("==").partition("+")
         if label and any(other.name == one.name and other.specifier == f"=={public}" for other in refusal.asked):
@@ -125,12 +126,12 @@ def _same_release(refusal: Refusal) -> Hit | None:
     return None
 
 
-def _clash(name: str, one: Asked, other: Asked) -> Hit:
+def _clash(name: str, one: Asked, other: Asked, *, own: bool, also: bool) -> Hit:
     detail = f"{one.words()}, and {other.words()}: no release of {name} is both"
-    own = [] if one.by else [(name, other.specifier), *([] if other.by else [(name, one.specifier)])]
-    pins = [*own, *_ways_out(name, one, other)]
+    lines = [(name, side.specifier) for side, moves in ((other, own), (one, own and also)) if moves]
+    pins = (*lines, *_ways_out(name, one, other))
     packages = _named(name if not one.by else translated(one.by), translated(other.by), name)
-    return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=tuple(pins), edge=f"{translated(other.by)}:{name}")
+    return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=pins, edge=f"{translated(other.by)}:{name}")
 
 
 def _ways_out(name: str, one: Asked, other: Asked) -> Iterator[tuple[str, str]]:
@@ -343,9 +344,7 @@ def _withdrawn(one: Unavailable, refusal: Refusal) -> Hit:
     known = [release.version for release in releases(name) if not release.yanked]
     later = [version for version in known if admits(f">{one.specifier.removeprefix('==')}", version)]
     who = f"{asker.by} {asker.release.removeprefix('==')} asks for it".replace("  ", " ") if asker is not None else "it is asked for"
-    detail = (
-        f"{name}{one.specifier} was withdrawn by its maintainers, and {who}: resolvers take such a release for the user's own line alone"
-    )
+    detail = f"{name}{one.specifier} was withdrawn by its maintainers, and {who}: resolvers take it for the user's own line alone"
     pins = (*_ways_out(name, asker, Asked(name, f"!={one.specifier.removeprefix('==')}")),) if asker is not None else ()
     pins += ((name, f"=={later[0]}"),) if later else ()
     return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, by), pins=pins, edge=name)

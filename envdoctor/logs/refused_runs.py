@@ -10,13 +10,16 @@ import re
 from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.absent_files import HUB, judge_not_there
 from envdoctor.logs.callables_named import classes_called
 from envdoctor.logs.stated_values import judge_stated
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import AS_SAVED, named
 from envdoctor.world.import_names import package_of
 
-HUB, CONFIG, TENSORS = "error-hub-refuses", "error-configuration-refused", "error-tensors-disagree"
+__all__ = ["CONFIG", "HUB", "TENSORS", "judge_run"]
+
+CONFIG, TENSORS = "error-configuration-refused", "error-tensors-disagree"
 
 _MODEL = r"[\w.-]{1,96}/[\w.-]{1,96}"
 # The hub, and the mirror that most people in China set as HF_ENDPOINT.
@@ -34,18 +37,6 @@ _OFFLINE = re.compile(
     r"|Max retries exceeded with url|Failed to resolve 'huggingface\.co'|Cannot connect to proxy|Connection to huggingface\.co timed out"
 )
 _CERTIFICATE = re.compile(r"CERTIFICATE_VERIFY_FAILED|SSLCertVerificationError|certificate verify failed")
-_NOT_THERE = re.compile(
-    r"(?P<name>\S{1,200}) is not a local folder and is not a valid model identifier|"
-    r"Can't load (?:tokenizer|the configuration|the model|feature extractor|image processor|processor) (?:of|for) "
-    r"'(?P<what>[^']{1,200})'"
-    r"|Can't find '(?P<lacks>adapter_config\.json)' at '(?P<at>[^']{1,200})'"
-    r"|(?P<folder>\S{1,200}) does not appear to have (?:a|any) files? named (?P<file>\S{1,100})"
-)
-# What is no name on the hub was meant as a folder: huggingface_hub/utils/_validators.py, transformers/utils/hub.py.
-_NO_NAME = re.compile(
-    r"Repo id must (?:be in the form|use alphanumeric|be a string|have the form)[^\n]{0,200}?: ?'(?P<id>[^']{0,300})'(?=\.|$| Use)"
-    r"|Incorrect path_or_model_id: '(?P<path>[^']{1,300})'"
-)
 # Kohya's and diffusers' adapters call the two parts down and up.
 _RANK = re.compile(r"(?:^|[._])lora_(?:A|B|embedding_A|embedding_B)\.|lora\w{0,10}[._](?P<part>down|up)\.weight")
 _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{1,80})")
@@ -90,6 +81,8 @@ _VOCABULARY = re.compile(
 )
 # The layer on top, as classes of transformers for classification and tokens call it.
 _HEAD = re.compile(r"(?:^|\.)(?:classifier|score|classification_head|qa_outputs)(?:\.\w+){0,3}\.(?:weight|bias)$")
+# Adding tokens makes no table so many times as long.
+_ANOTHER_VOCABULARY = 2
 # Rules that tell of the same shapes what they come from.
 _SAID_BETTER = ("snapshot-adapter-empty", "snapshot-adapter-other-base")
 # Between the model and the operation: whoever passes through here did not choose what the tensors are.
@@ -99,7 +92,7 @@ _PASSING = frozenset(("torch", "accelerate", "peft", "torch._dynamo"))
 def judge_run(failure: Failure) -> Hit | None:
     """What a failure says of the run."""
     told = failure.told
-    return (_hub(told) if _HUB.search(told) else None) or _not_there(told) or _configuration(failure) or _tensors(failure)
+    return (_hub(told) if _HUB.search(told) else None) or judge_not_there(told) or _configuration(failure) or _tensors(failure)
 
 
 def _hub(told: str) -> Hit | None:
@@ -139,50 +132,6 @@ def _hub(told: str) -> Hit | None:
         return None
     edge = f"hub:{code or 'unreached'}:{name}"[:120]
     return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=edge, headline=what, advice=advice)
-
-
-def _not_there(told: str) -> Hit | None:
-    if (taken := _NO_NAME.search(told)) is not None:
-        return _taken_for_a_name(taken["id"] or taken["path"] or "")
-    found = _NOT_THERE.search(told)
-    if found is None:
-        return None
-    name = (found["name"] or found["what"] or found["folder"] or found["at"]).strip("'\"`")
-    file = (found["file"] or found["lacks"] or "").rstrip(".,")
-    # A path of more parts than a model's name has, or one that begins as a path, is a folder of this machine.
-    of_disk = name.startswith((".", "/", "~", "\\")) or name.count("/") > 1 or re.match(r"[A-Za-z]:[\\/]|checkpoint-\d", name) is not None
-    if file:
-        what = f"{name} has no {file}"
-        behind = "fetched or saved in part, another kind of repository (an adapter, a GGUF, another framework), or another revision"
-        if of_disk:
-            advice = f"name the folder in which {file} lies, a checkpoint-N below it among them; else save or fetch it again, whole"
-        else:
-            advice = (
-                f"load what it is: an adapter by peft, a GGUF with gguf_file=; else hf download {name} again, and the revision that has it"
-            )
-    else:
-        what = f"{name} is no folder here with the files that are asked for, and no model on the hub that this token sees"
-        behind = "its name, the directory that the run was started in, a folder of that name in the way, or a private or gated repository"
-        advice = (
-            "the whole path of the folder" if of_disk else "the name as its page has it, or the whole path; hf auth login for a private one"
-        )
-    edge = f"hub:absent:{name}"[:120]
-    # The sentence about an adapter is peft's own, whatever the hub answered.
-    packages = ("peft", "huggingface-hub") if found["lacks"] else ("huggingface-hub",)
-    return Hit(HUB, True, detail=behind, packages=packages, edge=edge, headline=what, advice=advice)
-
-
-def _taken_for_a_name(name: str) -> Hit:
-    what = f"{name} is taken for a name on the hub: there is no such folder here"
-    behind = "mistyped, a folder of another machine, or the directory that the run was started in"
-    if "~" in name:
-        behind = "Python does not write out the ~ of a path that a program hands it"
-    advice = "the whole path of a folder that is there"
-    if not name:
-        # https://github.com/zjukg/KnowPAT/issues/8
-        what, behind = "What was to be loaded has an empty name", "an argument that was left out, or a variable of the script that is empty"
-        advice = "give the name or the folder, where the last line of one's own code in the traceback loads it"
-    return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=f"hub:absent:{name}"[:120], headline=what, advice=advice)
 
 
 def _configuration(failure: Failure) -> Hit | None:
@@ -305,19 +254,32 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
 
 def _rows(saved: str, made: str) -> tuple[str, str]:
     """What is behind a table of words that has other rows in the checkpoint than in the model: who has more of them added tokens."""
-    if saved.isdigit() and made.isdigit() and int(saved) < int(made):
+    rows = sorted((int(saved), int(made))) if saved.isdigit() and made.isdigit() else None
+    if rows is not None and rows[1] >= _ANOTHER_VOCABULARY * rows[0]:
+        # https://github.com/huggingface/transformers/issues/35084
         behind = (
-            "the model has tokens that the checkpoint does not: it is of another model or another state (the base in place "
-            "of what was trained "
-            "of it), or the code, or another transformers, adds tokens or counts them otherwise than when it was saved"
+            "one of the two is of another vocabulary altogether: another model, or a tokenizer that was made anew (letters, a language)"
         )
         return behind, (
-            "the checkpoint that belongs to this configuration and this tokenizer; where it is that one, the release of "
-            "transformers and the "
-            f"tokenizer that it was made with, or model.resize_token_embeddings({saved}) before the weights are loaded"
+            "the checkpoint, the configuration and the tokenizer of one model; where the vocabulary was changed on purpose, "
+            "ignore_mismatched_sizes=True, which begins this table anew"
         )
-    advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({saved}) before the weights are loaded"
-    return "tokens were added when it was saved, or it is of another model", advice
+    resized = f"model.resize_token_embeddings({saved}) before the weights are loaded"
+    if rows is not None and int(saved) < int(made):
+        behind = (
+            "the model has tokens that the checkpoint does not: it is of another model or another state (the base in place of what was "
+            "trained of it), or the code, or another transformers, adds tokens or counts them otherwise than when it was saved"
+        )
+        return behind, (
+            "the checkpoint that belongs to this configuration and this tokenizer; where it is that one, the release of transformers and "
+            f"the tokenizer that it was made with, or {resized}"
+        )
+    # https://github.com/Aleph-Alpha-Research/magma/issues/31
+    behind = (
+        "tokens were added when it was saved, it is of another model, or the code that makes the model counts its rows otherwise (another "
+        "transformers, a fork of it)"
+    )
+    return behind, f"load the tokenizer that was saved with it, and {resized}; or the transformers that the project names or brings"
 
 
 def _types(a: str, b: str) -> tuple[str, str, str]:

@@ -38,7 +38,7 @@ _INPUTS = frozenset((*ROWS, *GIVEN))
 # The end of the edge of what failed in a copy of DataParallel's.
 COPIED = "it-failed-in-a-copy-that"
 # Names with an underscore before them are torch's own, which its releases have or lack.
-_WRAPPED = re.compile(r"'(?:Distributed)?DataParallel' object has no attribute '[a-z]")
+_WRAPPED = re.compile(r"'(?:(?:Distributed)?DataParallel|DeepSpeedZeRoOffload)' object has no attribute '[a-z]")
 # The ends of the edges of what a kernel's own assertion says.
 ASSERTED = ("an-id-is-not-below-the", "a-label-is-not-below-the")
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
@@ -54,7 +54,7 @@ def judge_beside(line: str) -> Hit | None:
 
 
 def judge_wrapped(failure: Failure, facts: Facts) -> Hit | None:
-    """What the attribute of a model means that torch's wrapper for several GPUs does not hand on; None where it is the wrapper's own."""
+    """What an attribute means that a wrapper for several GPUs does not hand on or have; None where it is the wrapper's own."""
     shown = _WRAPPED.search(failure.told)
     return judge_known(failure, facts) if shown is not None else None
 

@@ -25,6 +25,16 @@ SHARDING = (
         unless=("fsdp-lora-before-4-39",),
         package="torch",
     ),
+    # https://github.com/modelscope/twinkle/issues/182, https://github.com/huggingface/accelerate/pull/3985
+    StatedMessage(
+        r"FSDP expects uniform original parameter dtype but got \{(?P<one>torch\.\w{3,12}), (?P<other>torch\.\w{3,12})",
+        "FSDP2 shards what it wraps together as one, and its weights are {one} and {other}",
+        "an adapter or norms in another dtype than the base, or a layer that was loaded or made in float32",
+        "model.to(torch.bfloat16) (one dtype for adapter and base) before fully_shard or prepare(), with float32 as the dtype in which "
+        "gradients are reduced (reduce_dtype); or the parts of the other dtype wrapped by a fully_shard of their own",
+        given=True,
+        package="torch",
+    ),
     StatedMessage(
         r"Cannot flatten integer dtype tensors",
         "FSDP joins the weights of a layer into one tensor, and these are whole numbers: the model was loaded quantised",

@@ -14,6 +14,8 @@ _ANSI_BYTES = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(
 # What is left of colours where the escape character was lost on the way.
 _ORPHANED = re.compile(r"\[(?:\d{1,2};)?\d{1,2}m")
 _QUOTES = str.maketrans({"`": "'", "\u2018": "'", "\u2019": "'", '"': "'", "\u201c": "'", "\u201d": "'"})
+# Quotes that an editor or a forum turned: https://github.com/philschmid/deep-learning-pytorch-huggingface/issues/33
+_TURNED = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
 LONGEST_LINE = 4000
 
 # Who speaks, before what is said: torchrun, srun, mpirun, Ray, vLLM, docker compose, GitHub Actions, loggers.
@@ -110,7 +112,7 @@ def bare_line(raw: str) -> str:
         return ""
     # What a shell or a JSON file made of a quote.
     text = text.replace("\\'", "'").rstrip()
-    return text if text.isascii() else _JOINED.sub("--", text)
+    return text if text.isascii() else _JOINED.sub("--", text.translate(_TURNED))
 
 
 def _end(pattern: re.Pattern[str], text: str) -> int:

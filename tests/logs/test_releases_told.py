@@ -93,12 +93,20 @@ def test_a_warning_tells_since_when_itself(capsys: pytest.CaptureFixture[str], t
     assert not findings(capsys, tmp_path, f"{warning}\n{{'train_runtime': 12.0, 'train_loss': 0.4, 'epoch': 1.0}}\n")
 
 
+CALL = 'Traceback (most recent call last):\n  File "/home/u/train.py", line 8, in <module>\n    args = '
+
+
 @pytest.mark.parametrize(
     ("log", "package", "fits"),
     [
         ("TypeError: acme_attn_func() missing 1 required positional argument: 'max_s'", "acme-attn", "it fits in 2.0-"),
         ("TypeError: _sample() missing 1 required positional argument: 'logits_warper'", "house", "it fits in 2.0-"),
         ("TypeError: HouseArgs.__init__() got an unexpected keyword argument 'model_hf_config'", "house", "in any release until 2.0"),
+        (
+            f"{CALL}HouseArgs(**settings)\nTypeError: HouseArgs.__init__() got an unexpected keyword argument 'lr'",
+            "house",
+            "key of the dictionary",
+        ),
     ],
 )
 def test_whose_function_a_call_does_not_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, package: str, fits: str) -> None:
