@@ -9,7 +9,35 @@ NO_BFLOAT16 = (
     "loaded, --dtype half for vLLM and what serves with it; where float16 overflows float32"
 )
 
+# What torch/distributed/__init__.py imports only where torch was built with it.
+_OF_PROCESSES = (
+    "(?:init_process_group|is_initialized|get_rank|get_world_size|group|ReduceOp|new_group|barrier|broadcast|all_reduce|all_gather"
+    "|destroy_process_group|ProcessGroup|is_nccl_available)"
+)
+NO_DISTRIBUTED = (
+    rf"module 'torch\.distributed' has no attribute '{_OF_PROCESSES}'|cannot import name '{_OF_PROCESSES}' from 'torch\.distributed'"
+)
+
 CARDS = (
+    # https://github.com/pytorch/examples/issues/467, https://github.com/conda-forge/pytorch-cpu-feedstock/issues/46,
+    # https://github.com/pytorch/pytorch/issues/42092, https://github.com/lightly-ai/lightly/issues/1153
+    Sentence(
+        NO_DISTRIBUTED,
+        "This torch was built without torch.distributed, and the code asks it for a part of that",
+        "some builds leave it out: torch on Windows before 1.7, conda-forge's and older ones for a Mac, and some made from source",
+        "python -c 'import torch.distributed as d; print(d.is_available())' tells; a later torch from PyPI in its place, or, on one GPU or "
+        "none, the option of the program that starts no processes (if torch.distributed.is_available(): around that call)",
+        "torch",
+    ),
+    # https://github.com/microsoft/LLMLingua/pull/246; Cache.get_seq_length is there from transformers 4.36.0 on.
+    Sentence(
+        r"'(?:list|tuple)' object has no attribute '(?:get_seq_length|get_usable_length|to_legacy_cache|get_mask_sizes)'",
+        "transformers from 4.36 on wants past_key_values as a Cache, and was given the list or tuple of older releases",
+        "the code that calls it was written before that, or took a Cache apart",
+        "DynamicCache.from_legacy_cache(past_key_values) before it is handed over (gone again in transformers 5); or the transformers that "
+        "the code was written for: pip install 'transformers<4.36'",
+        "transformers",
+    ),
     # torch/amp/autocast_mode.py asks torch.cuda.is_bf16_supported().
     Sentence(
         r"Current (?:CUDA|XPU) Device does not support bfloat16|(?:device|GPU|hardware|card) (?:does not|doesn't) support b(?:float|f)16"

@@ -102,6 +102,15 @@ COLLECTIVES = (
         "one failed before it came there, a node was not started, or they were told different numbers of processes (WORLD_SIZE, --nnodes)",
         "the logs of those that are missing; the same --nnodes, --nproc_per_node and address on every node",
     ),
+    # https://github.com/snowflakedb/ArcticTraining/issues/219, https://github.com/om-ai-lab/VLM-R1/issues/257
+    StatedMessage(
+        r"watchdog got stuck for (?P<for>\d{1,6}) seconds without making progress",
+        "The thread that watches NCCL did not come back from a call for {for} seconds, and torch ends the process",
+        "a process hangs: another one ended or waits elsewhere, or a call into CUDA does not return",
+        _FIRST + "; py-spy dump --pid of each process shows where it waits; TORCH_NCCL_ENABLE_MONITORING=0 only where it is sure to be "
+        "slow and not stuck",
+        package="torch",
+    ),
     StatedMessage(
         r"got signal: 1\b|Signals\.SIGHUP",
         "The launcher was told to hang up (SIGHUP), and ends its processes then",

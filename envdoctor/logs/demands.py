@@ -78,7 +78,7 @@ _SAME = re.compile(
     re.IGNORECASE,
 )
 # mmcv writes what it wants as Python has it: ``mmcv>=(1, 3, 13, 0, 0, 0)``
-_TUPLE = re.compile(r"\((\d{1,4}(?:, ?\d{1,4}){1,5})\)")
+_TUPLE = re.compile(r"[(\[](\d{1,4}(?:, ?\d{1,4}){1,5})[)\]]")
 _INSTALL = re.compile(rf"(?:pip3?|uv pip) install (?:-\S{{1,40}} (?:https?://\S{{1,200}} )?){{0,4}}{_Q}(?P<name>{_NAME})(?![\w./:-])")
 _INSTALL_THIS = re.compile(rf"(?:\binstall|\b[Pp]lease use|\brequires?|\bneeds?|upgrade(?: to)?|downgrade(?: to)?) {_Q}$", re.IGNORECASE)
 # "requires the Levenshtein library but it was not found", "requires jinja2 to be installed", "flash_attn is not installed"

@@ -247,14 +247,14 @@ BREAKS = (
     ),
     # https://github.com/unslothai/unsloth/issues/1268, https://github.com/vllm-project/vllm/issues/11010
     Break(
-        r"^KeyError: ['\"][\w.]{0,120}layers\.\d{1,3}\.[\w.]{1,120}['\"]",
+        r"^KeyError: ['\"][\w.]{0,120}(?:layers|blocks)\.\d{1,3}\.[\w.]{1,120}['\"]",
         "The checkpoint has a weight of a name that vLLM's model does not have",
         "weights in 4 bits of bitsandbytes that vLLM was not told of, an adapter or a quantization that was saved otherwise, or a vllm "
         "that is older than the model",
         "quantization='bitsandbytes' and load_format='bitsandbytes' for weights in 4 bits; else a vllm as new as the model",
         RUN,
         ("vllm",),
-        line=r"params_dict\[",
+        line=r"params_dict\[|\bWorkerProc\(|\.from_engine_args\(|\.load_weights\(",
     ),
     # https://github.com/vllm-project/vllm/issues/9712; vLLM's page on installation: Linux only.
     Break(

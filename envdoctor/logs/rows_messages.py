@@ -10,6 +10,15 @@ from __future__ import annotations
 from envdoctor.logs.stated_message import StatedMessage
 
 DATA = (
+    # https://github.com/bigscience-workshop/t-zero/issues/37
+    StatedMessage(
+        r"Column to remove \[(?P<names>[^\]]{1,200})\] not in the dataset\. Current columns in the dataset: \[(?P<there>[^\]]{1,600})\]",
+        "remove_columns names {names}, which this dataset, or this split of it, does not have",
+        "it has {there}: the names were taken from another split, or of the dataset before it was changed",
+        "remove_columns=dataset[split].column_names of the very split that is mapped",
+        given=True,
+        package="datasets",
+    ),
     StatedMessage(
         # https://github.com/UKPLab/sentence-transformers/pull/3455
         r"Wrong key type: '(?P<key>[^']{1,60})' of type '<class '(?P<type>[\w.]{3,40})'>'\. Expected one of int, slice",

@@ -10,7 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.card_sentences import CARDS, REFUSED
+from envdoctor.logs.card_sentences import CARDS, NO_DISTRIBUTED, REFUSED
 from envdoctor.logs.common_sentences import COMMON, NEAR
 from envdoctor.logs.composite_configs import judge_taken
 from envdoctor.logs.dataclass_defaults import judge_dataclass_default
@@ -38,7 +38,7 @@ _INPUTS = frozenset((*ROWS, *GIVEN))
 # The end of the edge of what failed in a copy of DataParallel's.
 COPIED = "it-failed-in-a-copy-that"
 # Names with an underscore before them are torch's own, which its releases have or lack.
-_WRAPPED = re.compile(r"'(?:(?:Distributed)?DataParallel|DeepSpeedZeRoOffload)' object has no attribute '[a-z]")
+_WRAPPED = re.compile(rf"'(?:(?:Distributed)?DataParallel|DeepSpeedZeRoOffload)' object has no attribute '[a-z]|{NO_DISTRIBUTED}")
 # The ends of the edges of what a kernel's own assertion says.
 ASSERTED = ("an-id-is-not-below-the", "a-label-is-not-below-the")
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))

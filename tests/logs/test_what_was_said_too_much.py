@@ -31,6 +31,9 @@ OF_A_PROJECT = (
         (LOADED.format("acme/m").replace("'", "\u2019"), "a folder called m where the run starts", "the name is right"),
         (KNOWN, "tokenizer_config.json", "unsloth"),
         ("AttributeError: 'DeepSpeedZeRoOffload' object has no attribute 'backward'", "without an optimizer", "deepspeed=="),
+        ("AttributeError: module 'torch.distributed' has no attribute 'is_initialized'", "without torch.distributed", "called torch"),
+        ("AttributeError: 'tuple' object has no attribute 'get_seq_length'", "transformers<4.36", "no cause is known"),
+        ("AssertionError: MMCV==1.3.9 is used but incompatible. Please install mmcv>=[1, 1, 4], <=[1, 2, 0].", "<=1.2", "could not tell"),
         ("ImportError: flash_attn undefined symbol", "pip uninstall -y flash-attn", "no cause is known"),
         ("TypeError: Descriptors cannot not be created directly.", "'protobuf': '==3.20.3'", "the message asks for tensorboard"),
         (
