@@ -85,6 +85,11 @@ def _of_kind(name: str, kind: str, *, of_disk: bool) -> tuple[str, str, str]:
         f"hf download {name} from where the hub is reached (HF_ENDPOINT with a mirror, HTTPS_PROXY), and the folder that it prints in "
         f"place of the name; a folder called {name.rpartition('/')[2]} where the run starts: rename it"
     )
+    if kind == "tokenizer" and re.search(r"[-_.]gguf\b", name, re.IGNORECASE):
+        # https://github.com/PromtEngineer/localGPT/issues/460
+        behind = "its name says that it holds GGUF files, and such a repository mostly has none of the tokenizer's"
+        advice = "AutoTokenizer.from_pretrained of the model that it was made of; or gguf_file=FILE with the same name"
+        return what, behind, advice
     if _PUBLIC.fullmatch(name):
         return what, f"the name is right: {away}", reach
     behind = f"{away}; else the name is another one, private or gated, its files lie in a subfolder, or this release does not read them"

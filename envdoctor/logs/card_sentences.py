@@ -29,15 +29,6 @@ CARDS = (
         "none, the option of the program that starts no processes (if torch.distributed.is_available(): around that call)",
         "torch",
     ),
-    # https://github.com/microsoft/LLMLingua/pull/246; Cache.get_seq_length is there from transformers 4.36.0 on.
-    Sentence(
-        r"'(?:list|tuple)' object has no attribute '(?:get_seq_length|get_usable_length|to_legacy_cache|get_mask_sizes)'",
-        "transformers from 4.36 on wants past_key_values as a Cache, and was given the list or tuple of older releases",
-        "the code that calls it was written before that, or took a Cache apart",
-        "DynamicCache.from_legacy_cache(past_key_values) before it is handed over (gone again in transformers 5); or the transformers that "
-        "the code was written for: pip install 'transformers<4.36'",
-        "transformers",
-    ),
     # torch/amp/autocast_mode.py asks torch.cuda.is_bf16_supported().
     Sentence(
         r"Current (?:CUDA|XPU) Device does not support bfloat16|(?:device|GPU|hardware|card) (?:does not|doesn't) support b(?:float|f)16"

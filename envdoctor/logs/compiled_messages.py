@@ -54,10 +54,11 @@ COMPILED = (
         "optim='adamw_torch' in TrainingArguments, fused=False in the optimizer; or the model on the GPU before the optimizer is made",
         package="torch",
     ),
-    # https://github.com/deepseek-ai/Janus/issues/99
+    # https://github.com/deepseek-ai/Janus/issues/99, https://github.com/microsoft/LLMLingua/pull/246
     StatedMessage(
-        r"'tuple' object has no attribute '(?P<name>get_seq_length|get_usable_length|get_max_length|get_max_cache_shape|to_legacy_cache)'",
-        "The keys and values of before come as tuples, and this code asks them for {name}(), which transformers' Cache has",
+        r"'(?P<kind>tuple|list)' object has no attribute "
+        r"'(?P<name>get_seq_length|get_usable_length|get_max_length|get_max_cache_shape|to_legacy_cache)'",
+        "The keys and values of before come as a {kind}, and this code asks them for {name}(), which transformers' Cache has",
         "code of a model, or of its project, that was written for another transformers: until 4.35 all of them were tuples",
         "the transformers that the model's config.json names (transformers_version); use_cache=False does without them in training; or "
         "DynamicCache.from_legacy_cache(past_key_values) before that call",

@@ -51,6 +51,8 @@ _ALIKE = 5
 _ONLY_ONES = 20
 # A name with fewer letters is anybody's.
 _TELLING = 10
+# What every function of autograd and every module has: of two classes with it the one has not come for the other.
+_OF_FUNCTIONS = frozenset(("forward", "backward", "apply", "setup_context", "jvp", "vmap"))
 # A class with so long a name is one package's.
 _OWN = 14
 
@@ -183,9 +185,7 @@ def _before_it(bound: Bound, classes: Iterable[str], name: str) -> tuple[str, in
     modules = {symbol.partition(":")[0] for symbol in classes}
     for module, cls in _having(bound, name):
         told = look_up(f"{module}:{cls}.{name}") if module in modules else None
-        # A short word (backward, forward) is an attribute of classes that have nothing to do with each other.
-        own = (len(name) >= _TELLING and "_" in name) or any(_ends_alike(symbol.rpartition(":")[2], cls) >= _ALIKE for symbol in classes)
-        if own and told is not None and told.there and told.gone > told.there:
+        if name not in _OF_FUNCTIONS and told is not None and told.there and told.gone > told.there:
             return cls, told.there
     return None
 

@@ -81,6 +81,8 @@ _VOCABULARY = re.compile(
 )
 # The layer on top, as classes of transformers for classification and tokens call it.
 _HEAD = re.compile(r"(?:^|\.)(?:classifier|score|classification_head|qa_outputs)(?:\.\w+){0,3}\.(?:weight|bias)$")
+# Fewer rows more are tokens that somebody added.
+_PADDED = 64
 # Adding tokens makes no table so many times as long.
 _ANOTHER_VOCABULARY = 2
 # Rules that tell of the same shapes what they come from.
@@ -274,6 +276,8 @@ def _rows(saved: str, made: str) -> tuple[str, str]:
             "the checkpoint that belongs to this configuration and this tokenizer; where it is that one, the release of transformers and "
             f"the tokenizer that it was made with, or {resized}"
         )
+    if rows is None or rows[1] - rows[0] < _PADDED:
+        return "tokens were added when it was saved, or it is of another model", f"load the tokenizer that was saved with it, and {resized}"
     # https://github.com/Aleph-Alpha-Research/magma/issues/31
     behind = (
         "tokens were added when it was saved, it is of another model, or the code that makes the model counts its rows otherwise (another "
