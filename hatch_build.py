@@ -18,9 +18,10 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
             return
         sys.path.insert(0, self.root)
         from envdoctor.rules.rulebook import compile_rules
+        from envdoctor.rules.stored import store
 
         compiled = Path(tempfile.mkdtemp()) / "compiled.json"
-        compiled.write_text(json.dumps(compile_rules(Path(self.root) / "rules"), default=str), encoding="utf-8")
+        compiled.write_bytes(store(compile_rules(Path(self.root) / "rules")))
         build_data["force_include"][str(compiled)] = "envdoctor/_rules/compiled.json"
         from envdoctor.rules.unpacked import PACKED, pack_rules
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import signal
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from envdoctor.rules import rulebook
+from envdoctor.rules.stored import store
 
 # How fast or how often an example is found says nothing about the law, only about the machine and the draw.
 _UNHURRIED = (HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -94,7 +94,7 @@ def _compile_shipped_rules(cache: Path, config: pytest.Config) -> None:
         for old in place.parent.glob("rules-*.json"):
             old.unlink(missing_ok=True)
         part = place.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(rulebook.compile_rules(rulebook.shipped_rules()), default=str), encoding="utf-8")
+        part.write_bytes(store(rulebook.compile_rules(rulebook.shipped_rules())))
         part.replace(place)
     shutil.copyfile(place, cache / name)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from envdoctor.facts.fact import Facts, FactValue
-from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.rules.conditions import InvalidConditionError, Known
 from envdoctor.rules.rule import Rule, outline, parse_rule
+from envdoctor.rules.tables import needs
 
 
 class Outlines(Sequence[Rule]):
@@ -61,7 +61,7 @@ class Outlines(Sequence[Rule]):
         if self._needed is None:
             self._needed = self._needs()
         out = 0
-        for package, needs in self._needed.items():
+        for package, needed in self._needed.items():
             fact = facts.by_name.get(f"packages.{package}")
             if fact is None and not facts.closed:
                 continue
@@ -69,7 +69,7 @@ class Outlines(Sequence[Rule]):
             found = kept.get(key)
             if found is None:
                 found = 0
-                for place, text in needs:
+                for place, text in needed:
                     if fact is None or _rules_out(package, text, fact.value, known):
                         found |= 1 << place
                 kept[key] = found
@@ -89,19 +89,6 @@ class Outlines(Sequence[Rule]):
         if found is None:
             found = self._made[place] = _outlined(*self._tables[place])
         return found
-
-
-def needs(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The packages that a rule cannot hold without, each with the versions of it that it is about.
-
-    A table of another form is left to its reader.
-    """
-    affected = table.get("affected")
-    packages = affected.get("packages") if isinstance(affected, dict) else None
-    for text in packages if isinstance(packages, list) else ():
-        if isinstance(text, str):
-            name, _, ranges = text.strip().partition(" ")
-            yield canonical(name), "".join(ranges.split())
 
 
 def _rules_out(package: str, text: str, value: FactValue, known: Known) -> bool:
@@ -125,4 +112,4 @@ def _outlined(place: str, table: Mapping[str, Any]) -> Rule:
         return parse_rule(table, place)
 
 
-__all__ = ["Outlines", "needs"]
+__all__ = ["Outlines"]

@@ -19,12 +19,13 @@ from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.records import dataclass, field
 from envdoctor.rules.awaited import patterns_of
-from envdoctor.rules.outlines import Outlines, needs
+from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, parse_rule
+from envdoctor.rules.stored import FORMAT, read_stored, store
+from envdoctor.rules.tables import needs
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
-_FORMAT = 3
 _MOST_COMPILED = 64 * 2**20
 _MOST_REMEMBERED = 4
 _LAST: dict[str, dict[str, Any]] = {}
@@ -203,7 +204,7 @@ def compile_rules(directory: Path) -> dict[str, Any]:
     if errors:
         raise SeveralErrors(errors)
     awaited = list(dict.fromkeys(pattern for _, table in tables for pattern in patterns_of(table)))
-    return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables, "awaited": awaited}
+    return {"digest": digest.hexdigest(), "rules": tables, "awaited": awaited}
 
 
 def _compiled(directory: Path) -> tuple[dict[str, Any], Path | None]:
@@ -212,12 +213,12 @@ def _compiled(directory: Path) -> tuple[dict[str, Any], Path | None]:
     built = directory / "compiled.json"
     if directory == shipped_rules() and is_file(built):
         label = f"{built} {state_of(str(built))}"
-        found = _LAST.get(label) or _read_compiled(_read_shipped(built))
+        found = _LAST.get(label) or _read_stored(_read_shipped(built))
         if found is not None:
             _remember(label, found)
             return found, None
     cache = cache_directory() / f"rules-{_stamp(directory)}.json"
-    found = _LAST.get(str(cache)) or _read_compiled(_read_kept(cache))
+    found = _LAST.get(str(cache)) or _read_stored(_read_kept(cache))
     if found is None:
         return compile_rules(directory), cache
     _remember(str(cache), found)
@@ -246,22 +247,8 @@ def _read_kept(path: Path) -> bytes | None:
         return None
 
 
-def _read_compiled(data: bytes | None) -> dict[str, Any] | None:
-    if data is None:
-        return None
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    whole = isinstance(found, dict) and found.get("format") == _FORMAT and isinstance(found.get("digest"), str)
-    rules, awaited = (found.get("rules"), found.get("awaited")) if whole else (None, None)
-    if not isinstance(rules, list) or not isinstance(awaited, list):
-        return None
-    return found if all(_is_row(row) for row in rules) and all(isinstance(pattern, str) for pattern in awaited) else None
-
-
-def _is_row(row: object) -> bool:
-    return isinstance(row, (list, tuple)) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
+def _read_stored(data: bytes | None) -> dict[str, Any] | None:
+    return None if data is None else read_stored(data)
 
 
 def _keep(cache: Path, compiled: dict[str, Any]) -> None:
@@ -269,7 +256,7 @@ def _keep(cache: Path, compiled: dict[str, Any]) -> None:
     part = cache.with_name(f"{cache.name}.{os.getpid()}")
     try:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(compiled, default=str), encoding="utf-8")
+        part.write_bytes(store(compiled))
         part.replace(cache)
         for old in sorted(cache.parent.glob("rules-*.json"), key=lambda path: path.stat().st_mtime)[:-8]:
             old.unlink(missing_ok=True)
@@ -280,7 +267,7 @@ def _keep(cache: Path, compiled: dict[str, Any]) -> None:
 def _stamp(directory: Path) -> str:
     """Changes whenever a rule file or a ledger is added, removed, renamed or written."""
     made_by = [state_of(file) for file in _READING]
-    text = "".join((f"{_FORMAT}{made_by}{real_path(directory)}", *sorted(_stats(directory)))).encode("utf-8", "surrogateescape")
+    text = "".join((f"{FORMAT}{made_by}{real_path(directory)}", *sorted(_stats(directory)))).encode("utf-8", "surrogateescape")
     # It tells one writing of the user's own files from the next: no cryptography, whose import costs as much as all the rest of this.
     return f"{crc32(text):08x}{adler32(text):08x}{len(text) & 0xFFFFFFFF:08x}"
 

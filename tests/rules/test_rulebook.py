@@ -14,6 +14,7 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.rules import rulebook
 from envdoctor.rules.rulebook import Rulebook, compile_rules, load_rulebook, rule_files, shipped_rules
+from envdoctor.rules.stored import store
 
 PAGE = """
 id         = "{name}"
@@ -129,15 +130,28 @@ def test_a_cache_that_is_no_table_is_made_again(shipped: Path, tmp_path: Path, c
         ("rules", [1]),
         ("rules", [["a"]]),
         ("rules", [["a", 3]]),
+        ("rules", [["a", "a-rule", ["torch"]]]),
+        ("awaited", [1]),
+        ("size", 1),
     ],
 )
 def test_a_cache_of_another_form_is_made_again(shipped: Path, tmp_path: Path, key: str, value: object) -> None:
     before = load_rulebook()
     (path,) = cached(tmp_path)
-    good = json.loads(path.read_bytes())
-    path.write_text(json.dumps({**good, key: value}))
+    good = path.read_bytes()
+    told, *lines = good.split(b"\n")
+    path.write_bytes(b"\n".join((json.dumps({**json.loads(told), key: value}).encode(), *lines)))
     assert load_rulebook() == before
-    assert json.loads(path.read_bytes()) == good
+    assert path.read_bytes() == good
+
+
+def test_a_cache_that_lost_a_rule_is_made_again(shipped: Path, tmp_path: Path) -> None:
+    before = load_rulebook()
+    (path,) = cached(tmp_path)
+    good = path.read_bytes()
+    path.write_bytes(good.rpartition(b"\n")[0])
+    assert load_rulebook() == before
+    assert path.read_bytes() == good
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +198,7 @@ def test_the_digest_is_of_names_and_contents_alone(shipped: Path, tmp_path: Path
 
 def test_a_compiled_form_says_the_same_as_the_files(shipped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = load_rulebook()
-    (shipped / "compiled.json").write_text(json.dumps(compile_rules(shipped)))
+    (shipped / "compiled.json").write_bytes(store(compile_rules(shipped)))
     not_read(monkeypatch)
     assert load_rulebook() == before
 
