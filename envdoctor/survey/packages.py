@@ -371,9 +371,11 @@ BRIEF = frozenset((*CONSUMERS, "flashinfer-python", "jax", "keras", "mlflow", "o
 
 # In the wheel these are packed as small as can be, which takes longer to read: few stacks have them, and none has many.
 DENSE = frozenset(
-    {*BRIEF, "axolotl", "gptqmodel", "llamafactory", "ms-swift", "scikit-learn", "scipy", "unsloth", "unsloth-zoo"}
-    - {"tensorboard", "wandb"}
-)
+    (
+        *(BRIEF - {"tensorboard", "wandb"}), "axolotl", "gptqmodel", "lightning", "llamafactory", "ms-swift", "optimum", "pytorch-lightning",
+        "scikit-learn", "scipy", "timm", "torchao", "torchmetrics", "unsloth", "unsloth-zoo",
+    )
+)  # fmt: skip
 
 # Large, and in most stacks: packed in blocks as small as those of the others, which take three times as long to read and are 0.25 MB less.
 CLOSE_PACKED = frozenset(("diffusers", "transformers", "trl"))
