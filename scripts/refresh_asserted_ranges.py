@@ -1,4 +1,4 @@
-"""Which releases of mmcv, mmengine and each other OpenMMLab's packages admit when they are imported: read from their wheels.
+"""Which releases of mmcv, mmengine and each other OpenMMLab's packages admit at import, and jax of jaxlib: read from their wheels.
 
     python scripts/refresh_asserted_ranges.py FOLDER    # a folder that keeps the downloaded files (1 to 8 MB each)
 
@@ -26,9 +26,12 @@ MODULES = {
     "mmselfsup": "mmselfsup", "mmtrack": "mmtrack", "mmyolo": "mmyolo",
 }  # fmt: skip
 ABOUT = (
-    "Which releases of companions OpenMMLab's packages admit when they are imported: an AssertionError ends the import beside another one. "
-    "rows: the range by the module of the companion, and the releases; read in the __init__.py of each wheel or source archive."
+    "Which releases of companions OpenMMLab's packages and jax admit when they are imported: an error ends the import beside another one. "
+    "rows: the range by the module of the companion, and the releases; read in each wheel or source archive."
 )
+# jax names its floor in a file of its own, and takes no jaxlib that is newer than itself; from 0.4.30 on it declares both.
+_FLOOR = re.compile(r"""^_minimum_jaxlib_version\s*=\s*['"]([0-9.]+)['"]""", re.MULTILINE)
+_DECLARED = Version("0.4.30")
 _CONSTANT = re.compile(r"""^(\w+?)_(min|max)(?:imum_version)?\s*=\s*['"]([0-9][\w.]*)['"]""", re.MULTILINE | re.IGNORECASE)
 _COMPARED = r"{0}_version\s*(<=|<)\s*(?:digit_version\(\s*)?{0}_max"
 
@@ -39,7 +42,7 @@ def source(name: str, release: str, folder: Path) -> str:
     pattern = f"{name}-{release}[-.]*"
     if not list(folder.glob(pattern)):
         subprocess.run(command, check=False)
-    wanted = f"{MODULES[name]}/__init__.py"
+    wanted = "jax/version.py" if name == "jax" else f"{MODULES[name]}/__init__.py"
     for path in folder.glob(pattern):
         if path.suffix == ".whl":
             with zipfile.ZipFile(path) as archive:
@@ -64,6 +67,12 @@ def ranges(text: str) -> dict[str, str]:
     return found
 
 
+def of_jaxlib(text: str, release: str) -> dict[str, str]:
+    """What jax's ``version.py`` admits of jaxlib, where no metadata says so."""
+    floor = _FLOOR.search(text)
+    return {} if floor is None or Version(release) >= _DECLARED else {"jaxlib": f">={floor[1]},<={release}"}
+
+
 def releases(name: str) -> list[str]:
     with urllib.request.urlopen(f"https://pypi.org/pypi/{name}/json", timeout=60) as answer:
         texts = json.load(answer)["releases"]
@@ -80,7 +89,7 @@ def rows(sources: dict[str, str]) -> list[list[object]]:
     """Ranges, and the releases that have them, the oldest first."""
     found: dict[str, tuple[dict[str, str], list[str]]] = {}
     for release, text in sources.items():
-        told = ranges(text)
+        told = ranges(text) or of_jaxlib(text, release)
         if told:
             found.setdefault(json.dumps(told, sort_keys=True), (told, []))[1].append(release)
     return [[told, " ".join(texts)] for told, texts in found.values()]
@@ -88,7 +97,7 @@ def rows(sources: dict[str, str]) -> list[list[object]]:
 
 def main(folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    table = {name: rows({release: source(name, release, folder) for release in releases(name)}) for name in MODULES}
+    table = {name: rows({release: source(name, release, folder) for release in releases(name)}) for name in ("jax", *MODULES)}
     TABLE.write_text(json.dumps({"about": ABOUT, "packages": table}, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -45,3 +45,16 @@ def test_what_is_admitted_or_not_known_is_let_be(packages: dict[str, str]) -> No
 
 def test_what_a_script_does_not_load_is_let_be() -> None:
     assert told("mmdet", mmdet="3.3.0", mmcv="2.2.0") == []
+
+
+@pytest.mark.parametrize(
+    ("jax", "jaxlib", "told"),
+    [
+        ("0.4.20", "0.3.25", True), ("0.4.20", "0.4.21", True), ("0.4.20", "0.4.14", False), ("0.4.20", "0.4.20+cuda12.cudnn89", False),
+        ("0.4.28", "0.4.26", True), ("0.4.28", "0.4.27", False),
+    ],
+)  # fmt: skip
+def test_jax_has_its_own_floor_of_jaxlib_and_takes_none_newer_than_itself(jax: str, jaxlib: str, told: bool) -> None:
+    versions = {"packages.jax": jax, "packages.jaxlib": jaxlib}
+    facts = Facts({name: Fact(name, parse_value(name, text), Origin("test")) for name, text in versions.items()})
+    assert bool(asserted_at_import(facts)) is told

@@ -568,3 +568,16 @@ def test_a_build_by_its_label_needs_an_index_that_has_it(tmp_path: Path, text: s
 def test_what_imports_torch_in_its_setup_is_not_built_apart(tmp_path: Path, text: str, line: int | None) -> None:
     found = collected(write(tmp_path / "requirements.txt", text)).defects
     assert [defect.line for defect in found if defect.rule == "built-apart-from-torch"] == ([] if line is None else [line])
+
+
+def test_a_line_of_several_pins_is_for_a_projects_own_installer(tmp_path: Path) -> None:
+    """kohya_ss hands each line of its requirements_linux.txt to pip install as it stands."""
+    line = "torch==2.0.1+cu118 torchvision==0.15.2+cu118 --extra-index-url https://download.pytorch.org/whl/cu118"
+    path = write(tmp_path / "requirements_linux.txt", f"{line}\nxformers==0.0.20 bitsandbytes==0.35.0\n")
+    found = collected(path)
+    assert found.defects == ()
+    assert {name: text for name, (text, _, _) in stated(path).items()} == {
+        "torch": "2.0.1+cu118", "torchvision": "0.15.2+cu118", "xformers": "0.0.20", "bitsandbytes": "0.35.0"
+    }  # fmt: skip
+    wrong = collected(write(tmp_path / "requirements.txt", "numpy pandas==1.0\n"))
+    assert [defect.rule for defect in wrong.defects] == ["requirement-malformed"]

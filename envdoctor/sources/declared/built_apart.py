@@ -53,6 +53,11 @@ def needs_torch(requirement: Requirement) -> bool:
     return not _IMPORT_TORCH[name] or version_condition(_IMPORT_TORCH[name]).admits(exact(taken))
 
 
+def _where(name: str) -> str:
+    """Where a package is built apart from what is installed: an older pip builds one that has no pyproject.toml in place, if it can."""
+    return "it is built" if name == "mamba-ssm" else "uv or pip from 25.3 on builds it (nor under an older pip without setuptools or wheel)"
+
+
 def say_built_apart(lines: Iterable[Line], indexes: Indexes, declarations: Declarations) -> None:
     """Tell of the first such line, where all indexes that are named are the public one and PyTorch's: another may have wheels."""
     urls = [url for url, _ in filter(None, (indexes.only, *indexes.more))]
@@ -60,8 +65,6 @@ def say_built_apart(lines: Iterable[Line], indexes: Indexes, declarations: Decla
         return
     for one in lines:
         name = canonical(one.requirement.name)
-        told = (
-            f"{one.requirement} is built when it is installed: its setup.py imports torch, and an installer builds it where there is none"
-        )
+        told = f"{one.requirement} is built when it is installed: its setup.py imports torch, which is not there where {_where(name)}"
         declarations.defect(WITHOUT_TORCH, told, one.file, one.line, (name,))
         return

@@ -35,6 +35,7 @@ _NAMED = re.compile(rf"({_NAME})\s*(?:\[[^\]]*\])?\s*@\s*(\S+)(.*)", re.ASCII | 
 _PLAIN = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9_-]*\s*(?:\[[A-Za-z0-9_,. -]*\])?\s*(?:(?:==|!=|<=|>=|~=|<|>)\s*[A-Za-z0-9.+!_-]+\s*,?\s*)*(?:;.*)?", re.ASCII
 )
+_PINNED = re.compile(rf"{_NAME}(?:\[[A-Za-z0-9_,.-]*\])?==[0-9][A-Za-z0-9.+!_-]*", re.ASCII)
 _CONDA = re.compile(rf"{_NAME}\s*(?:\[[^\]]*\])?\s*=\s*[^=\s<>!~]", re.ASCII)
 _REVERSED = re.compile(r"(?<![<>=!~])=\s*[<>~!](?!=)|[<>~!]\s+=")
 _STAR = re.compile(r"(<=?|>=?|~=)\s*[^,;\s=<>!~]*\*")
@@ -63,6 +64,11 @@ def declare(
         text = " ; ".join(part.strip() for part in text.split(";", 1))
     if len(text) <= _SHORT and text.isascii() and _PLAIN.fullmatch(text) and text.count("(") <= _DEEPEST:
         return declarations.require(text, file, line, extra=extra, constraint=constraint)
+    if len(text) <= _LONGEST and (words := _words_of_an_installer(text)):
+        declarations.skip(place, f"{len(words)} requirements in one line: pip -r takes no such file; read as the words of a pip install")
+        for word in words:
+            declarations.require(word, file, line, extra=extra, constraint=constraint)
+        return None
     if len(text) > _LONGEST or text.count("(") > _DEEPEST:
         _malformed(text, "longer, or nested deeper, than any requirement is", file, line, declarations)
     elif _URL.match(text) or _PATH.match(text) or _ARCHIVE.match(text) or _FOLDER.match(text):
@@ -76,6 +82,12 @@ def declare(
     else:
         return declarations.require(text, file, line, extra=extra, constraint=constraint)
     return None
+
+
+def _words_of_an_installer(text: str) -> list[str]:
+    """``torch==2.0.1 torchvision==0.15.2``: what a project's own installer hands to pip, line by line; empty for every other line."""
+    words = text.split()
+    return words if len(words) > 1 and all(_PINNED.fullmatch(word) for word in words) else []
 
 
 def what_is_wrong(text: str) -> str | None:
