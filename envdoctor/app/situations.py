@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from envdoctor.app.brought import say_what_is_brought, say_what_is_required
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.loads import say_what_is_not_loaded, tell_that_no_template_is_rendered, tell_that_nothing_trains
+from envdoctor.app.one_python import read_for_one_python
 from envdoctor.app.other_choices import set_aside_pins
 from envdoctor.app.request import Request
 from envdoctor.app.stack import Stack, find_interpreter, read_stack
@@ -86,6 +87,7 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
     each = choices and request.each
     texts = list(dict.fromkeys(request.targets))
     targets = read_targets(texts, installation, tolerant=choices, each=each, beside=bool(stated.facts))
+    targets = targets if each else read_for_one_python(targets, installation)
     model = model_path(stated, place) or (None if each else find_model_of(targets))
     if model is not None:
         targets += read_targets([str(model)], installation, tolerant=False, each=False)

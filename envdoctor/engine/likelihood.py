@@ -107,6 +107,8 @@ def _required(package: str, facts: Facts) -> tuple[str, ...]:
 def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages: Sequence[str], *, bound: bool = False) -> bool:
     # Who installs a package for it may well do it.
     unusual = (*(("plan.quant",) if _is_quantized(facts) else ()), *(_OF_DEEPSPEED if _is_there("deepspeed", facts) else ()))
+    # No GPU of NVIDIA's is in a Mac that is sold, nor has torch a build for one.
+    unusual = (*unusual, "accelerator") if facts.text("os") == "macos" else unusual
     usual = [fact for name, fact in _USUAL.items() if name not in facts.by_name and name not in unusual]
     open_ = [name for name in packages if not _is_elsewhere(name, facts)]
     recent = [(name, _newest(name, facts, None, bound=bound)) for name in open_]

@@ -147,7 +147,7 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "bigcode": _STARCODER,
     "huggyllama": ((r"llama-\d+b(-hf)?", "llama"),),
     "openlm-research": ((r"open_llama_\d+b(_v2)?", "llama"),),
-    "google-bert": ((r"bert-(base|large)-(un)?cased", "bert"),),
+    "google-bert": ((r"bert-(base|large)-((multilingual-)?(un)?cased(-whole-word-masking)?|chinese|german-cased)", "bert"),),
     "facebookai": ((r"roberta-(base|large)", "roberta"), (r"xlm-roberta-(base|large)", "xlm-roberta")),
     "google-t5": ((r"t5-(small|base|large|3b|11b)", "t5"),),
     "answerdotai": ((r"modernbert-(base|large)", "modernbert"),),
@@ -163,6 +163,9 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"internvl3(_5)?-\d+b(-a\d+b)?-hf", "internvl"),
         (r"(mini-)?internvl(2|2_5|3|3_5|-chat-v1-5)?(-chat)?-[\w-]*\d+b[\w-]*(?<!-hf)", "internvl_chat"),
     ),
+    "baidu": ((r"ernie-4\.5-0\.3b(-base)?-pt", "ernie4_5"), (r"ernie-4\.5-(21b-a3b|300b-a47b)(-base)?-pt", "ernie4_5_moe")),
+    "stabilityai": ((r"stablelm-(3b-4e1t|zephyr-3b|2-(zephyr-)?(1_6|12)b(-chat)?)", "stablelm"),),
+    "hfl": ((r"chinese-(roberta|bert|macbert)-[\w-]+|rbtl?\d", "bert"),),
     "bytedance-seed": ((r"seed-oss-36b-(base|instruct)(-wosyn)?", "seed_oss"),),
     "allenai": _ALLENAI,
     "eurobert": ((r"eurobert-(210m|610m|2\.1b)", "eurobert"),),
@@ -193,9 +196,10 @@ _COPIES: dict[str, tuple[tuple[tuple[str, str], ...], ...]] = {
 _BARE = ("openai-community", "google-bert", "facebookai", "google-t5")
 # Types that repositories of their makers publish with an auto_map, be it in some revision.
 _WITH_CODE = frozenset(
-    ("baichuan", "chatglm", "cohere", "dbrx", "deepseek", "deepseek_v2", "deepseek_v3", "eurobert", "falcon", "gpt_bigcode", "internlm",
+    ("baichuan", "chatglm", "cohere", "dbrx", "deepseek", "deepseek_v2", "deepseek_v3", "ernie4_5", "ernie4_5_moe",
+     "eurobert", "falcon", "gpt_bigcode", "internlm",
      "internlm2", "internlm3", "internvl_chat", "llada2_moe", "minicpm", "minicpm3", "minicpmo", "minicpmv", "molmo2", "mpt", "phi", "phi3",
-     "phi3_v", "phi4mm", "phimoe", "qwen")
+     "phi3_v", "phi4mm", "phimoe", "qwen", "stablelm")
 )  # fmt: skip
 # Of these all revisions have it, as far as issues tell (hiyouga/LlamaFactory#6829, allenai/molmo2#22, KRLabsOrg/LettuceDetect#33,
 # huggingface/diffusers#13357): a transformers without a class of that type runs the repository's.
@@ -253,6 +257,7 @@ class Published:
         if self.plain:
             yield "model.remote_code", False
             yield "model.own_config", False
+            yield "model.tokenizer_remote_code", False
         if self.quant_method is not None:
             yield "model.quant_method", self.quant_method
         if self.rope_type is not None:

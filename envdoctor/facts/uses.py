@@ -43,6 +43,7 @@ SWITCHES = (
     "PIP_NO_BUILD_ISOLATION",
     "PL_TORCH_DISTRIBUTED_BACKEND",
     "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION",
+    "PYTORCH_ENABLE_MPS_FALLBACK",
     "TORCHDYNAMO_DISABLE",
     "TORCHDYNAMO_SUPPRESS_ERRORS",
     "TORCH_COMPILE_DISABLE",
@@ -245,6 +246,8 @@ def _is_name(pattern: str, name: str) -> bool:
         return False
     if len(wanted) == 1 and wanted[0] == found[0]:
         return True  # anything of a package
+    if len(found) == 1 and len(wanted) > 2 and found[0].islower():
+        return False  # a package that has the name of another's method or module: evaluate and SFTTrainer.evaluate
     if _is_bare(wanted) or _is_bare(found):
         shorter = min(len(wanted), len(found))
         return wanted[-shorter:] == found[-shorter:]

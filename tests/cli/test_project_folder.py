@@ -140,3 +140,13 @@ def test_a_lock_lists_what_it_locks_and_not_a_stack_that_is_stated_beside_it() -
     assert is_locked(lock, [("facts file", of("fastapi")), ("--set", Collected())])
     assert not is_locked(lock, [("facts file", of("transformers"))])
     assert not is_locked([], [("facts file", of("fastapi"))])
+
+
+def test_the_python_of_one_target_decides_the_markers_of_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, "requirements.txt", "numpy==2.0.0; python_version >= '3.9'\nnumpy==1.24.4; python_version < '3.9'\n")
+    write(tmp_path, "Dockerfile", "FROM python:3.8-slim\nRUN pip install requests\n")
+    write(tmp_path, "environment.yml", "name: x\ndependencies:\n  - python=3.8\n")
+    for beside in ("Dockerfile", "environment.yml"):
+        _, told = check(capsys, str(tmp_path / "requirements.txt"), str(tmp_path / beside))
+        assert told["facts"]["packages.numpy"]["value"] == "1.24.4"
+        assert "requirement-refuses-python" not in {row["rule"] for row in told["findings"]}

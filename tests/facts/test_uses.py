@@ -65,6 +65,11 @@ def test_what_a_pattern_means(pattern: str, use: str, meant: bool) -> None:
     assert is_meant(pattern, use) is meant
 
 
+def test_a_package_is_no_method_of_its_name() -> None:
+    assert not is_meant("trl.SFTTrainer.evaluate", "evaluate")
+    assert not is_meant("llama_index.llms.openai", "openai")
+
+
 @pytest.mark.parametrize("text", ["SFTTrainer(packing)", "", "trl.", "trl.SFTTrainer(", "trl.SFT Trainer", "trl.f(a b)", "env:", "$ "])
 def test_what_has_no_package_is_no_pattern(text: str) -> None:
     assert not is_pattern(text)

@@ -37,6 +37,8 @@ _QUANTIZERS = {
 _CHOSEN = ("plan.load_dtype", "plan.quant", "plan.attn")
 ASKED_OF_LOADS = frozenset((*_CHOSEN, "plan.load_dtype_argument", "plan.double_quant", "plan.load_in_4bit", "plan.load_in_8bit"))
 """Facts that a load of the model decides, also where it leaves them out."""
+OF_QUANTIZING = ("plan.quantization_config", "plan.load_in_4bit", "plan.load_in_8bit")
+"""Arguments of a load by which weights are quantized; where each is left out, they are taken as they are stored."""
 _MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 

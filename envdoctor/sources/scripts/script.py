@@ -19,9 +19,10 @@ from envdoctor.sources.scripts.alone import shows_all
 from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_arguments
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.commands import read_commands
+from envdoctor.sources.scripts.devices import read_devices
 from envdoctor.sources.scripts.given import Given
 from envdoctor.sources.scripts.launched import with_launched
-from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
+from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, OF_QUANTIZING, read_loading
 from envdoctor.sources.scripts.named_models import read_other_names
 from envdoctor.sources.scripts.notebook import read_cells
 from envdoctor.sources.scripts.order import read_order
@@ -31,7 +32,7 @@ from envdoctor.sources.scripts.reading import Reading
 from envdoctor.sources.scripts.shell import collect_installs
 from envdoctor.sources.scripts.source import Piece, Source, read_pieces
 from envdoctor.sources.scripts.steps import read_given_optimizers, read_steps
-from envdoctor.sources.scripts.trainers import find_training, read_method, read_resumption, read_trainers
+from envdoctor.sources.scripts.trainers import find_training, loads_unquantized, read_method, read_resumption, read_trainers
 from envdoctor.sources.scripts.trees import hand_on
 from envdoctor.sources.scripts.uses import read_uses
 from envdoctor.sources.scripts.values import Evaluator
@@ -146,6 +147,7 @@ def _read(source: Source, given: Given | None = None) -> tuple[Collected, tuple[
     read_other_names(reading)
     read_resumption(reading)
     read_given_optimizers(reading, trainers)
+    read_devices(reading)
     loops = read_steps(reading, has_trainer=bool(trainers))
     fits = [call for package in ("lightning", "pytorch_lightning") for call in reading.named(package, "Trainer", "Fabric")]
     if loops or (fits and not trainers):
@@ -154,7 +156,11 @@ def _read(source: Source, given: Given | None = None) -> tuple[Collected, tuple[
     if not source.cut and (trainers or loops or (loads and "plan.method" in claims.claims)):
         claims.default(WHOLE, True, "default of a script that was read to its end")
         # What another module decides cannot be read here.
-        if not loads:
+        if not loads and loads_unquantized(reading, trainers):
+            for fact in OF_QUANTIZING:
+                claims.state(fact, False, trainers[0].line, trainers[0].scope)
+            claims.leave_open(ASKED_OF_LOADS - {*OF_QUANTIZING, "plan.quant"})
+        elif not loads:
             claims.leave_open(ASKED_OF_LOADS)
         if trainers and "plan.arguments" not in claims.claims:
             claims.leave_open(ASKED_OF_ARGUMENTS)

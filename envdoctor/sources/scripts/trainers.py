@@ -17,6 +17,7 @@ _TRL = {
     "CPOTrainer": "", "BCOTrainer": "", "RewardTrainer": "", "RLOOTrainer": "", "GKDTrainer": "", "OnlineDPOTrainer": "",
     "PPOv2Trainer": "ppo",
 }  # fmt: skip
+_CONFIGS = tuple(f"{name.removesuffix('Trainer')}Config" for name in _TRL)
 # What the loss is of, with an adapter or without.
 _GOALS = {**{name: goal for name, goal in _TRL.items() if goal}, "RewardTrainer": "reward", "SFTTrainer": "sft"}
 # What a script says that trains a part, or weights that are stored in other ways.
@@ -107,7 +108,8 @@ def _trainer(reading: Reading, call: Call) -> None:
     kind = trainer_kind(reading, call.name)
     claims.state("plan.trainer", kind, call.line, scope)
     if not _takes_own(reading, call.name) and not reading.is_kind(call.name, "sentence_transformers", "SentenceTransformerTrainer"):
-        if "tokenizer" in call.keywords:
+        # Keywords that are put together under a test of the release are those of that release.
+        if "tokenizer" in call.keywords and "tokenizer" not in call.chosen:
             claims.state("plan.framework_tokenizer_argument", True, call.line_of("tokenizer"), scope)
         elif call.whole:
             claims.state("plan.framework_tokenizer_argument", False, call.line, scope)
@@ -152,6 +154,14 @@ def _loads_itself(reading: Reading, call: Call) -> bool:
     model = reading.value(call, "model", 0)
     named = trainer_kind(reading, call.name) == "trl" and model is not None and isinstance(model.value, str)
     return named or any(True for _ in reading.named("sentence_transformers", "SentenceTransformer"))
+
+
+def loads_unquantized(reading: Reading, trainers: list[Call]) -> bool:
+    """Whether each trainer of trl loads a model by its name, and nothing in the file hands on how: then as it is stored."""
+    if not trainers or "model_init_kwargs" in reading.source.text or "quantization_config" in reading.source.text:
+        return False
+    settings = [call for call in reading.calls if reading.is_kind(call.name, "trl", *_CONFIGS)]
+    return bool(settings) and all(call.whole for call in settings) and all(_loads_itself(reading, call) for call in trainers)
 
 
 # A Trainer whose training nobody begins only measures.

@@ -174,3 +174,42 @@ main(parse())
 """
     found = next(fact for fact in read(tmp_path, text).facts if fact.name == "plan.gradient_accumulation")
     assert (found.value, found.origin.source.partition(" in ")[0]) == (8, "default of --steps")
+
+
+def test_a_device_that_is_named_is_what_computes(tmp_path: Path) -> None:
+    def check(text: str, device: str | None) -> None:
+        assert values(read(tmp_path, _TORCH + text)).get("accelerator") == device, text
+
+    check("model.to('mps')", "mps")
+    check("model.to(torch.device('mps'))", "mps")
+    check("from transformers import pipeline\npipeline('text-generation', device='mps')", "mps")
+    check("model.to('mps')\nmodel.to('cuda')", None)
+    check("model.to('mps' if torch.backends.mps.is_available() else 'cuda')", None)
+    check("if torch.backends.mps.is_available():\n    model.to('mps')", None)
+
+
+def test_a_model_that_a_trainer_loads_by_its_name_is_not_quantized_unless_something_says_so(tmp_path: Path) -> None:
+    def check(settings: str, told: bool | None) -> None:
+        text = f"from trl import SFTConfig, SFTTrainer\nSFTTrainer('Qwen/Qwen3-8B', args=SFTConfig({settings})).train()\n"
+        assert values(read(tmp_path, text)).get("plan.quantization_config") is told, settings
+
+    check("'out'", False)
+    check("'out', model_init_kwargs={'quantization_config': made()}", None)
+    check("**given", None)
+
+
+def test_keywords_that_are_put_together_for_a_release_are_that_release_s(tmp_path: Path) -> None:
+    text = """
+        import transformers
+        from packaging.version import parse
+        from transformers import Trainer
+        more = {}
+        if parse(transformers.__version__) >= parse("4.46"):
+            more["processing_class"] = None
+        else:
+            more["tokenizer"] = None
+        Trainer(model=None, **more)
+    """
+    name = "plan.framework_tokenizer_argument"
+    assert values(read(tmp_path, text))[name] is False
+    assert values(read(tmp_path, text.replace(">= parse", "is not parse").replace("transformers.__version__", "input()")))[name] is True
