@@ -195,7 +195,7 @@ def test_extras_for_which_no_pins_agree_are_told_and_left(capsys: pytest.Capture
 
 def test_a_warning_is_left_to_fix_until_it_is_fixed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     (project / "freeze.txt").write_text("openai==1.55.2\nhttpx==0.28.0\n")
-    ran = run(capsys, "fix", "--offline", "--facts", "freeze.txt", "--set", "python=3.11", "--set", "plan.code_uses=openai")
+    ran = run(capsys, "fix", "--offline", "--facts", "freeze.txt", "--set", "python=3.11", "--set", "plan.code_uses=openai,openai.OpenAI")
     assert ran.status == 1
     assert '\n  run      pip install "openai==1.55.3"\n' in ran.out
     assert ran.out.endswith("\nnothing was changed: run the line above, then check again\n")

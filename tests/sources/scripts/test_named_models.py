@@ -45,6 +45,7 @@ def test_a_folder_elsewhere_that_is_called_after_a_model(tmp_path: Path) -> None
         "model.type": "qwen2",
         "model.remote_code": False,
         "model.own_config": False,
+        "model.tokenizer_remote_code": False,
         "model.quant_method": "awq",
         "model.parameters": 6580000000,
     }
