@@ -176,9 +176,21 @@ def _outline(source: Source) -> Outline:
     from envdoctor.sources.scripts.script import functions_not_called
 
     hides = in_one_step(source.body, source.text)
-    outline = read_tree(ast.Module(source.body, []), source.text, "__main__", hides=hides)
+    outline = read_tree(ast.Module([*_by_star(source), *source.body], []), source.text, "__main__", hides=hides)
     idle = functions_not_called(source)
     return replace(outline, taken=[one for one in outline.taken if one.where.partition(".")[0] not in idle]) if idle else outline
+
+
+def _by_star(source: Source) -> list[ast.stmt]:
+    """The imports of other files of the project that a star takes along."""
+    import ast
+
+    if not any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in source.body):
+        return []
+    from envdoctor.app.project_code import Project
+    from envdoctor.app.star_imports import modules_by_star
+
+    return list(modules_by_star(Path(source.path), source.body, Project()))
 
 
 def _imports(body: list[ast.stmt]) -> list[ast.stmt]:
