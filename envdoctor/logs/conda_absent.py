@@ -173,7 +173,9 @@ def _toolkit(spec: str | None, channels: str) -> tuple[str, str] | None:
 
 
 def _was_for_macs(name: str, spec: str) -> bool:
-    return name in ("cudatoolkit", "cudnn", "cuda") and (not spec or admits("<10.1", spec.lstrip("=<>!~").rstrip(".*")) is True)
+    # https://github.com/nagadit/DeepFaceLab_Linux/issues/28
+    bound = {"cudatoolkit": "<10.1", "cuda": "<10.1", "cudnn": "<7.1"}.get(name)
+    return bound is not None and (not spec or admits(bound, spec.lstrip("=<>!~").rstrip(".*")) is True)
 
 
 def _joined(found: Mapping[str, str], parts: Sequence[tuple[list[str], str, str]], rest: Mapping[str, str], here: str) -> Hit:

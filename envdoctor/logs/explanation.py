@@ -131,6 +131,8 @@ def explain(
         # What an installer said was read whole; a page that knows its first words knows no more of it.
         guess = is_guess(rule, seen, reading, there, derived, decided=outcome is True)
         guess = guess or (of_installer and outcome is None and rule.effect == "blocked")
+        # Numbers that are none have many causes; what only may be one of them explains no loss.
+        guess = guess or (outcome is None and seen.symptom in EVENTS)
         guess = guess or (rule.effect == "slow" and _is_before_the_end(seen.line, reading))
         stands = _stands(rule, stated, known)
         candidates.append(

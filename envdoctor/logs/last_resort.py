@@ -49,6 +49,10 @@ _ASSERT = re.compile(r"\bassert (.{4,200})")
 _DOTTED = re.compile(r"(?<![\w./\\@-])(?P<path>[a-z_]\w{1,40}(?:\.[A-Za-z_]\w{0,80}){1,12})")
 _FILE = re.compile(r"(?P<path>[\w./\\+-]{0,300}(?:site|dist)-packages[\\/][\w./\\+-]{1,300})")
 _SOURCE = re.compile(r"(?<![\w-])(?P<name>[a-z][\w-]{2,40})[\\/](?:csrc|src)[\\/]")
+_WITH_BFLOAT16 = (
+    "bfloat16 is stated already: count the labels that are not -100 in each row (a prompt as long as max_length leaves no answer: "
+    "max_prompt_length below it); then a smaller learning rate; torch.autograd.set_detect_anomaly(True) for one step names the operation"
+)
 # Names that mean nothing but the package.
 _BY_NAME = frozenset(
     ("bitsandbytes", "deepspeed", "flash-attn", "flashinfer-python", "xformers", "unsloth", "vllm", "sglang", "llamafactory", "axolotl",
@@ -129,7 +133,9 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
         detail = f"the numbers: {reading.history}" if reading.history else "the loss, its gradient or the outputs are no number"
         # Of an evaluation alone it may be that no row had a label left: nothing then is wrong with what is installed.
         sure = None if not reading.history.replace("eval_loss", "").count("loss") and _OF_EVALUATION.search(line) else True
-        yield Hit(NO_NUMBER, sure, (), detail=detail, packages=(), edge="loss"), number or 1, line.strip()[:300]
+        # Who trains in bfloat16 has no overflow of float16: https://github.com/princeton-nlp/SimPO/issues/35
+        advice = _WITH_BFLOAT16 if facts.value("plan.bf16") is True else ""
+        yield Hit(NO_NUMBER, sure, (), detail=detail, packages=(), edge="loss", advice=advice), number or 1, line.strip()[:300]
         return
     last = reading.decisive
     if last is None and reading.refusal is None and reading.count <= _PASTED:

@@ -27,6 +27,12 @@ Current channels:
 """
 XFORMERS = "Solving environment: failed\n\nResolvePackageNotFound:\n  - xformers::xformers=0.0.18\n"
 CUDA = "Solving environment: failed\n\nResolvePackageNotFound:\n  - cudatoolkit=10.2\n"
+CUDNN = (
+    "PackagesNotFoundError: The following packages are not available from current channels:\n\n  - cudnn=7.6.5\n  - cudatoolkit=10.1.243\n"
+)
+TOOLKIT = (
+    "PackagesNotFoundError: not available from current channels:\n\n  - cudatoolkit={}*\n\nCurrent channels:\n\n  - pytorch\n  - defaults\n"
+)
 ARM = "Solving environment: failed\n\nResolvePackageNotFound:\n  - pip=20.3\n  - torchvision=0.12.0\n  - python=3.8.5\n"
 GCC = "Solving environment: failed\n\nResolvePackageNotFound:\n  - libgcc-ng=9.3.0\n  - libstdcxx-ng=9.3.0\n"
 
@@ -45,6 +51,9 @@ def _said(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *more: 
         (XFORMERS, "windows", "pip install xformers in the environment", "conda search"),
         (CUDA, "macos", "leave cudatoolkit out of the file on a Mac", "conda search"),
         (CUDA, "linux", "cudatoolkit=10.2: of another channel (pytorch, nvidia, conda-forge), not made for Linux", "aarch64"),
+        (CUDNN, "macos", "leave cudnn, cudatoolkit out of the file on a Mac", "conda search"),
+        (TOOLKIT.format("12.1"), "windows", "in its place pytorch-cuda=12.1 with -c pytorch -c nvidia", "conda search"),
+        (TOOLKIT.format("11.7.0"), "windows", "-c conda-forge (or conda-forge under channels", "conda search"),
         (ARM, "linux", "without a build for this processor", "conda search"),
         (GCC, "windows", "leave libgcc-ng, libstdcxx-ng out of the file", "conda search"),
     ],

@@ -61,3 +61,12 @@ def test_a_line_of_ones_own_moves_before_the_package_that_refuses_it(
 def test_bfloat16_on_an_older_card_is_float16_however_it_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path, who: str) -> None:
     log = f"valueerror: {who} supported on gpus with compute capability of at least 8.0. your tesla v100 gpu has compute capability 7.0."
     assert "float16 in place of bfloat16" in str(findings(capsys, tmp_path, log, NOTHING)[0]["fixes"])
+
+
+@pytest.mark.parametrize(("facts", "says"), [('os = "linux"\n', "bf16"), ("[plan]\nbf16 = true\n", "max_prompt_length below it")])
+def test_numbers_that_are_none_are_told_though_a_rule_may_hold(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, facts: str, says: str
+) -> None:
+    told = findings(capsys, tmp_path, "grad_norm=nan, loss=0.0", facts)[0]
+    assert told["rule"] == "loss-is-no-number"
+    assert says in str(told["fixes"][0])
