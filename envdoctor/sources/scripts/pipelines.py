@@ -1,4 +1,4 @@
-"""``pipeline(task, model="...")`` of transformers: a load, and an answer."""
+"""``pipeline(task, model="...")`` of transformers: a load, and an answer; encoders of sentence-transformers, which load likewise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,20 @@ def read_pipelines(reading: Reading, loads: list[Call]) -> list[Call]:
     for call in named if not loads else ():
         say_model(reading, call, "model", 1)
         _load(reading, call)
+    _read_encoders(reading)
     return answers if named and not loads else []
+
+
+def _read_encoders(reading: Reading) -> None:
+    """``SentenceTransformer(name, model_kwargs={...})`` and its like: keywords of the from_pretrained of transformers that they call."""
+    for call in reading.few(list(reading.named("sentence_transformers", "SentenceTransformer", "CrossEncoder", "SparseEncoder"))):
+        table = reading.evaluator.table(*call.keywords["model_kwargs"]) if "model_kwargs" in call.keywords else None
+        if table is not None:
+            say_model(reading, call, "model_name" if "model_name" in call.keywords else "model_name_or_path")
+            read_model_kwargs(reading, table, call, call.line_of("model_kwargs"))
+            if "trust_remote_code" in call.keywords:
+                known = reading.value(call, "trust_remote_code")
+                reading.claims.say("plan.trust_remote_code", known, call.line_of("trust_remote_code"), call.scope)
 
 
 def _load(reading: Reading, call: Call) -> None:

@@ -47,3 +47,9 @@ def test_a_pipeline_loads_and_answers(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_a_pipeline_says(tmp_path: Path, text: str, expected: dict[str, object]) -> None:
     assert told(tmp_path, text) == expected
+
+
+def test_an_encoder_hands_its_model_kwargs_to_from_pretrained(tmp_path: Path) -> None:
+    made = "SentenceTransformer('a/b', trust_remote_code=True, model_kwargs={'attn_implementation': 'flash_attention_2'})"
+    found = told(tmp_path, f"from sentence_transformers import SentenceTransformer\nprint({made}.encode('x'))\n")
+    assert found == {"model.id": "a/b", "plan.attn": "flash_attention_2", "plan.trust_remote_code": True}
