@@ -18,6 +18,8 @@ CODE_USES = "plan.code_uses"
 # What lies in a package's experimental part is what rules send one to.
 _CAPITAL = frozenset(("FlagEmbedding", "InstructorEmbedding", "TTS"))  # packages that are imported by such a name
 _EXPERIMENTAL = ".experimental."
+# Other modules have functions of that name that do other things: torch.hub.load, torch.jit.load, torch.export.load.
+_OF_THE_PACKAGE_ITSELF = frozenset(("torch.load", "torch.save"))
 # A value that is given, and that no constant shows: a name, a function, a call.
 SOME = "..."
 _MORE = "**"
@@ -251,6 +253,8 @@ def _is_name(pattern: str, name: str) -> bool:
     if _is_bare(wanted) or _is_bare(found):
         shorter = min(len(wanted), len(found))
         return wanted[-shorter:] == found[-shorter:]
+    if pattern in _OF_THE_PACKAGE_ITSELF and found[1:-1] not in ([], ["serialization"]):
+        return False
     return len(wanted) == 2 <= len(found) and wanted[0] == found[0] and wanted[-1] == found[-1]
 
 
