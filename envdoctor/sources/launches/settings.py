@@ -26,7 +26,7 @@ from envdoctor.sources.plans.plan import Given, collect_plan
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
-from envdoctor.sources.plans.trainer import is_given_whole, read_trl, settings_of, state_trl_arguments, telling
+from envdoctor.sources.plans.trainer import ANOTHER_WAY, is_given_whole, read_trl, settings_of, state_trl_arguments, telling
 from envdoctor.sources.plans.trl_uses import kind_of_configuration, say_config_uses
 
 _PLANS = (".yaml", ".yml", ".json")
@@ -61,6 +61,11 @@ _SHARED = (
 )
 # In the names of scripts that are given an adapter, and train none.
 _BESIDE_TRAINING = re.compile(r"infer|eval|test|predict|generat|demo|chat|serve|merge|export|prune|web|api|cli")
+# Examples of transformers, which train all weights: whoever adds an adapter to one gives it flags for that.
+_EXAMPLES = re.compile(
+    r"(?:.*/)?run_(?:clm|mlm|plm|fim|glue|xnli|swag|ner|(?:seq2seq_)?qa|summarization|translation|classification|audio_classification"
+    r"|image_classification|speech_recognition_(?:ctc|seq2seq))\.py"
+)
 _LORA_SWITCHES = ("lora_enable", "use_lora", "use_peft")
 
 
@@ -230,6 +235,8 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
     if "lora_target_modules" in table or "target_modules" in table:
         say_targets(reader, table, "lora_target_modules" if "lora_target_modules" in table else "target_modules")
     _method(reader, table, trains=_BESIDE_TRAINING.search(launch.tool.rpartition("/")[2].lower()) is None)
+    if _EXAMPLES.fullmatch(launch.tool) and table.get("do_train") is True and not any(map(ANOTHER_WAY.search, text_keys(table))):
+        reader.default("plan.method", "full", reader.origin())
     switch = next((key for key in _LORA_SWITCHES if table.get(key) is True), None)
     if table.get("use_8bit_adam") is True:  # of diffusers' scripts: bitsandbytes' AdamW8bit
         reader.say("plan.optimizer", "adamw_bnb_8bit", "use_8bit_adam")

@@ -29,7 +29,7 @@ _RIVALS = frozenset(
      "max_train_steps", "with_tracking")
 )  # fmt: skip
 # Words in the names of settings that may train anything but all weights; TRL's own do nothing without use_peft.
-_ANOTHER_WAY = re.compile(r"lora|peft|adapter|quant|freeze|tuner|tuning|(?:train|tune|training|finetune)_(?:mode|method|type)|fine_tune")
+ANOTHER_WAY = re.compile(r"lora|peft|adapter|quant|freeze|tuner|tuning|(?:train|tune|training|finetune)_(?:mode|method|type)|fine_tune")
 _TRL_ADAPTERS = frozenset(
     ("use_peft", "lora_r", "lora_alpha", "lora_dropout", "lora_target_modules", "lora_target_parameters", "lora_modules_to_save",
      "lora_task_type", "use_rslora", "use_dora", "bnb_4bit_quant_type", "use_bnb_nested_quant", "bnb_4bit_quant_storage")
@@ -142,7 +142,7 @@ def _read(reader: Reader, table: Table) -> None:
         read_peft(reader, peft)
     is_trl = bool(keys & _TRL) or (bool(keys & _WITH_MODEL_CONFIG) and bool(keys & _MODEL_CONFIG))
     if is_trl or keys & _WITH_MODEL_CONFIG:
-        another = any(_ANOTHER_WAY.search(key) for key in keys - _TRL_ADAPTERS)
+        another = any(ANOTHER_WAY.search(key) for key in keys - _TRL_ADAPTERS)
         if keys & _SIZES and "use_peft" not in keys:
             # Settings that neither of the two has are those of a script of its own, which may well take these for a LoRA.
             another = another or any(not _SCRIPT.fullmatch(key) for key in keys - _KNOWN)
