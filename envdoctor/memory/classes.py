@@ -1,8 +1,8 @@
-"""A model that a script loads to classify, whatever its published configuration says of a language model's head.
+"""A model that a script loads to classify, or without any head, whatever its published configuration says of a language model's head.
 
 ``AutoModelForSequenceClassification`` and ``...ForTokenClassification`` put a linear layer to the classes in the place of the one to the
 vocabulary (modeling_layers.py of transformers 5.0.0, ``GenericForSequenceClassification`` and ``GenericForTokenClassification``; before
-it each model's own file).
+it each model's own file). ``AutoModel`` loads what stands below the head.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from envdoctor.facts.uses import CODE_USES
 
 _CLASSIFIES = re.compile(r"transformers\.(?:\w+\.)*\w+For(?:Sequence|Token)Classification\b(?P<rest>.*)")
 _SPEAKS = re.compile(r"transformers\.(?:\w+\.)*\w+(?:For(?:CausalLM|ConditionalGeneration|Seq2SeqLM)|LMHeadModel)\b")
+_BARE = re.compile(r"transformers\.AutoModel(?:\.from_(?:pretrained|config)\b.*)?")
+# Whatever brings a head of its own: other classes that speak, trainers that load a model by its name, and values beside logits.
+_BRINGS_A_HEAD = re.compile(r".*(?:For(?:CausalLM|ConditionalGeneration|Seq2SeqLM)|LMHead)|trl\.|transformers\.pipeline\b")
 _LABELS = re.compile(r"[(,]num_labels=(?P<count>\d{1,6})[,)]")
 _DEFAULT = 2
 
@@ -31,4 +34,10 @@ def classes_of(facts: Facts) -> int | None:
     return max(counts, default=_DEFAULT)
 
 
-__all__ = ["classes_of"]
+def is_bare(facts: Facts) -> bool:
+    """Whether a script loads a model without a head, and none with one."""
+    uses = facts.value(CODE_USES)
+    return isinstance(uses, tuple) and any(map(_BARE.fullmatch, uses)) and not any(map(_BRINGS_A_HEAD.match, uses))
+
+
+__all__ = ["classes_of", "is_bare"]

@@ -9,7 +9,7 @@ from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.assumed import beside_vllm, exchanged, fused_perhaps, generated_elsewhere, unmeasured, widened
 from envdoctor.memory.budget import foreign
-from envdoctor.memory.classes import classes_of
+from envdoctor.memory.classes import classes_of, is_bare
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
 from envdoctor.memory.plan import Plan, Stack
@@ -90,13 +90,17 @@ def planned(stated: Facts, architecture: Architecture) -> Planned:
 def _with_score(architecture: Architecture, facts: Facts) -> Architecture:
     """The architecture with one number in the place of the logits, where a reward is trained: ``RewardTrainer`` of TRL is given a
     model that classifies, and ms-swift sets ``num_labels``. LLaMA-Factory's has its value head beside the logits. A script that loads a
-    model to classify has one number for each class."""
+    model to classify has one number for each class, and one that loads it without a head has none."""
     if architecture.head != "causal":
         return architecture
     if objective(facts) == "reward" and facts.text("plan.trainer") != "llamafactory":
         return replace(architecture, head="classification", labels=1, head_bias=False)
     labels = classes_of(facts)
-    return architecture if labels is None else replace(architecture, head="classification", labels=labels, head_bias=False)
+    if labels is not None:
+        return replace(architecture, head="classification", labels=labels, head_bias=False)
+    # What AutoModel loads of a repository's own code is what its auto_map names: mostly a model that speaks.
+    own = architecture.remote or architecture.encoder_decoder
+    return replace(architecture, head="none", head_bias=False) if is_bare(facts) and not own else architecture
 
 
 def restated(situation: Planned, values: Change, source: str, more: tuple[Assumption, ...] = ()) -> Planned:
