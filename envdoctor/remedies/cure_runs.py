@@ -3,7 +3,7 @@
 A pin is installed as near to the bad environment as it allows, everything else that the reproduction names staying as it is; a setting
 of the plan goes to the probe; a cure of another kind has a script of its own (``run`` in its ``[[fix]]``), or ``healthy`` of the
 reproduction, which is the script with the first cure that is no pin. Where ``sets`` of a cure names packages, it runs in an environment
-in which they are as it says: removed, or of that release.
+in which they are as it says: removed, or of that release. Where a cure only says in words which release helps, ``tried`` names one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run_cures(
     }
     if not harm.harmed:
         return entry | {"cures": [], "why": "the bad environment does not show the harm"}
-    own = _scripts(table, rule)
+    own, tried = _scripts(table, rule), [_tried(item) for item in table.get("fix", [])]
     rows = []
     kept = {frozenset(reproduction.pins["good"]): seen_good} if seen_good is not None and reproduction.healthy is None else {}
     for number, fix in enumerate(rule.fixes[:most]):
@@ -71,8 +71,8 @@ def run_cures(
             rows.append(_pinned(rule, fix, reproduction, bad, build, known, kept, large=large))
         elif own[number] is not None and own[number] == reproduction.healthy and seen_good is not None:
             rows.append(_judged(fix, seen_good))
-        elif packages := _packages_set(fix, own[number]):
-            rows.append(_repacked(fix, packages, reproduction, build, own[number], large=large))
+        elif packages := tried[number] or _packages_set(fix, own[number]):
+            rows.append(_repacked(fix, packages, reproduction, build, kept if own[number] is None else {}, own[number], large=large))
         else:
             rows.append(_changed(fix, reproduction, bad, own[number]))
     return entry | {"cures": rows}
@@ -89,6 +89,11 @@ def _scripts(table: Mapping[str, Any], rule: Rule) -> list[str | None]:
     healthy = table["reproduction"].get("healthy")
     first = next((number for number, fix in enumerate(rule.fixes) if fix.kind != "pin"), None)
     return [script or (healthy if number == first else None) for number, script in enumerate(listed)]
+
+
+def _tried(item: Mapping[str, Any]) -> dict[str, str | None]:
+    """The releases that a cure in words is run with: which one helps whom is not said by the rule, or by more than a range."""
+    return {canonicalize_name(name): release for name, _, release in (str(pin).partition("==") for pin in item.get("tried", []))}
 
 
 def _row(fix: Fix) -> dict[str, object]:
@@ -121,13 +126,22 @@ def _packages_set(fix: Fix, script: str | None) -> dict[str, str | None]:
 
 
 def _repacked(
-    fix: Fix, packages: Mapping[str, str | None], reproduction: Reproduction, build: Builder, script: str | None, *, large: bool
+    fix: Fix,
+    packages: Mapping[str, str | None],
+    reproduction: Reproduction,
+    build: Builder,
+    kept: Mapping[frozenset[str], Seen],
+    script: str | None,
+    *,
+    large: bool,
 ) -> dict[str, object]:
     """A cure that removes packages or installs others, and its own script or that of the reproduction."""
-    if "torch" in packages and not large:
-        return {**_row(fix), "result": "not run", "why": "it installs another torch (--large)"}
     added = {package: version for package, version in packages.items() if version is not None}
     wanted = [*_without(reproduction.pins["bad"], packages), *(f"{name}=={version}" for name, version in added.items())]
+    if (seen := kept.get(frozenset(wanted))) is not None:
+        return {**_judged(fix, seen), "pins": wanted, "installed": added}
+    if "torch" in packages and not large:
+        return {**_row(fix), "result": "not run", "why": "it installs another torch (--large)"}
     try:
         built = reproduction.built(build, wanted)
     except NotBuiltError as error:

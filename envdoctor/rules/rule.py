@@ -162,6 +162,10 @@ def named_packages(condition: Condition) -> tuple[str, ...]:
     return tuple(leaf.package for leaf in accused(condition) if isinstance(leaf, PackageIs))
 
 
+def _are_releases(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.!+]+", str(one)) for one in value)
+
+
 def _told_of_what_is_loaded(condition: Condition, table: Mapping[str, Any]) -> Condition:
     """The condition with what the atlas knows of imports: which of them fail, and what none of them leads to."""
     symptoms = table.get("symptoms", ())
@@ -281,7 +285,7 @@ class _Reader:
     def _fix(self, table: Mapping[str, object]) -> Fix | None:
         note = str(table.get("note", ""))
         kinds = [kind for kind in ("pin", "plan", "code", "snapshot", "hardware") if kind in table]
-        extra = set(table) - {"pin", "plan", "code", "snapshot", "hardware", "note", "sets", "run"}
+        extra = set(table) - {"pin", "plan", "code", "snapshot", "hardware", "note", "sets", "run", "tried"}
         if len(kinds) != 1 or extra:
             self.error("fix", ", ".join(map(str, table)) or "nothing", "one of pin, plan, code, snapshot, hardware, and a note")
             return None
@@ -290,6 +294,9 @@ class _Reader:
             self.error(
                 "fix.run", repr(table["run"]), "the script of [reproduction] with this cure in it; of pins the script stays as it is"
             )
+            return None
+        if "tried" in table and (kind == "pin" or not _are_releases(table["tried"])):
+            self.error("fix.tried", repr(table["tried"]), "releases, such as ['peft==0.17.1'], of a cure in words; pins name theirs")
             return None
         sets = self._sets(kind, table.get("sets", {}))
         if kind == "pin":

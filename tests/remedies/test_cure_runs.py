@@ -108,6 +108,13 @@ def test_a_cure_in_code_that_moves_packages_runs_where_they_are_moved(tmp_path: 
     assert [(row["result"], row["installed"]) for row in rows] == [("cures", {}), ("fails", {"numpy": "2.0.0"})]
 
 
+def test_a_cure_in_words_runs_with_the_releases_that_it_is_tried_with(tmp_path: Path) -> None:
+    fixes = '[[fix]]\ncode = "install the release that knows it"\ntried = ["peft==0.12.0"]\n'
+    rows, shelf = cured(tmp_path, {"0.11.1": BROKEN, "0.12.0": ""}, fixes)
+    assert shelf.asked[1:] == [("numpy==1.26.4", "peft==0.12.0")]
+    assert (rows[0]["result"], rows[0]["installed"]) == ("cures", {"peft": "0.12.0"})
+
+
 def test_a_package_that_others_bring_back_is_not_called_removed(tmp_path: Path) -> None:
     class Required(Shelf):
         def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:

@@ -198,6 +198,8 @@ def test_every_part_of_a_condition_is_told_even_under_one_table() -> None:
         ("fix", [{"plan": {}}], "fix.plan"),
         ("fix", [{"code": ""}], "fix.code"),
         ("fix", [{"snapshot": 3}], "fix.snapshot"),
+        ("fix", [{"code": "x", "tried": ["peft >=0.12"]}], "fix.tried"),
+        ("fix", [{"pin": "peft >=0.12", "tried": ["peft==0.12.0"]}], "fix.tried"),
         ("evidence", [{"url": "http://x", "kind": "issue", "says": "x"}], "evidence.url"),
         ("evidence", [{"url": "https://x", "kind": "rumour", "says": "x"}], "evidence.kind"),
         ("evidence", [{"url": "https://x", "kind": "issue", "says": " "}], "evidence.says"),
