@@ -261,7 +261,8 @@ class _Walk:
 
 
 def _is_pin(specifier: str) -> bool:
-    return specifier.startswith("==") and "*" not in specifier
+    # "==1.20,==1.21" names two releases, and "===1.20" a text.
+    return specifier.startswith("==") and not specifier.startswith("===") and not {*"*,|"} & {*specifier}
 
 
 @lru_cache(maxsize=512)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.markers import Marker
+from packaging.requirements import Requirement
 
 from envdoctor.engine.likely_install import ELSEWHERE, taken
 from envdoctor.facts.fact import Fact, Facts, Origin
@@ -83,6 +84,18 @@ def test_pins_that_contradict_each_other_leave_open_what_they_share() -> None:
     assert found["tokenizers"] == "0.19.1"
     assert found["einops"] == "0.8.2"
     assert "accelerate" in found
+
+
+CLAUSES = st.tuples(st.sampled_from(("==", "===", "!=", ">=", "<=", "<", ">", "~=")), st.sampled_from(("1.20", "1.21.0", "1.26.4", "2.0")))
+
+
+@given(st.lists(CLAUSES, min_size=1, max_size=3))
+def test_whatever_a_line_asks_for_is_taken_from_what_it_admits(clauses: list[tuple[str, str]]) -> None:
+    line = f"numpy{', '.join(map(''.join, clauses))}"
+    with known_until("2024-06-15"):
+        found = versions(taken(declared(line, "einops")))
+    assert found["einops"] == "0.8.0"
+    assert "numpy" not in found or Requirement(line).specifier.contains(found["numpy"])
 
 
 def test_a_package_that_is_elsewhere_is_not_taken_and_asks_for_nothing() -> None:
