@@ -91,7 +91,8 @@ def _with_builds(state: State, universe: Universe, verdicts: Verdicts) -> dict[s
     values = verdicts.values(state)
     for name in FAMILY[1:]:
         value = values.get(name)
-        if label and value is not None and name in universe.present:
+        # Of an open range an installer takes what the index of the build has.
+        if label and isinstance(value, Exact) and name in universe.present:
             public, _, built = str(value).partition("+")
             option = universe.built(name, public, label) if built != label else None
             if option is not None:

@@ -96,6 +96,14 @@ def test_the_other_build_of_the_same_release_is_the_nearest_and_torchvision_is_o
     assert (first.steps, first.days) == (0, 0)
 
 
+@pytest.mark.parametrize("range_", ["", ">=0.20", ">=0.20,<0.21"])
+def test_a_torchvision_whose_release_is_open_is_not_pinned_beside_another_build_of_torch(range_: str) -> None:
+    page = rule("nvidia-driver-older-than-torch-cuda", None)
+    machine = {"driver": "470.57", "gpu.name": "A100", "os": "linux", "python": "3.10.12"}
+    first = real({"packages.torch": "2.5.0", "packages.torchvision": range_, **machine}, page)[0]
+    assert first.pins == {"torch": "==2.5.0+cu118"}
+
+
 def test_the_build_of_torch_is_taken_before_torch_moves() -> None:
     other = rule("other-build", {"packages": ["torch ===2.9.0+cpu", "torchvision ===0.24.0"]})
     facts = {"packages.torch": "2.9.0+cpu", "packages.torchvision": "0.24.0", "os": "linux", "machine": "x86_64", "python": "3.11.4"}
