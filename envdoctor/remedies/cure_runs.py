@@ -21,7 +21,7 @@ from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import nearest_first
 from envdoctor.rules.conditions import Known, evaluate
-from envdoctor.rules.ledger import cure_subject
+from envdoctor.rules.ledger import cure_subject, fix_subject
 from envdoctor.rules.reproduction import Reproduction, Seen, examine, reproduction_of
 from envdoctor.rules.rule import Fix, Rule
 from envdoctor.uv.environments import Builder, Environment, NotBuiltError
@@ -75,7 +75,8 @@ def run_cures(
             rows.append(_repacked(fix, packages, reproduction, build, kept if own[number] is None else {}, own[number], large=large))
         else:
             rows.append(_changed(fix, reproduction, bad, own[number]))
-    return entry | {"cures": rows}
+    of = [fix_subject(table, item) for item in table["fix"]]
+    return entry | {"cures": [row | {"of": digest} for row, digest in zip(rows, of, strict=False)]}
 
 
 def _kept(shown: Mapping[str, Any] | None, side: str) -> Seen | None:

@@ -126,18 +126,27 @@ def cure_subject(table: Mapping[str, object]) -> str:
     return subject({"reproduction": table.get("reproduction"), "fix": listed})
 
 
+def fix_subject(table: Mapping[str, object], fix: Mapping[str, Any]) -> str:
+    """A digest of what a run of one cure is of: what becomes of it changes with the reproduction, and not with the other cures."""
+    return subject({"reproduction": table.get("reproduction"), "fix": _as_run(fix)})
+
+
 def _as_run(fix: Mapping[str, Any]) -> dict[str, object]:
     packages = fix.get("sets", {}).get("packages")
     return {key: value for key, value in fix.items() if key not in ("note", "sets")} | ({"packages": packages} if packages else {})
 
 
 def cures_shown(table: Mapping[str, object], ledger: Ledger) -> list[Mapping[str, object]]:
-    """What the ledger shows of each fix that the rule has now, in their order; nothing where another rule was run."""
-    entry = ledger.cured
-    if entry is None or entry.get("subject") != cure_subject(table):
+    """What the ledger shows of each fix that the rule has now, in their order; nothing where none of them was run as it is."""
+    rows = ledger.cured.get("cures", []) if ledger.cured is not None else []
+    fixes = table.get("fix", [])
+    if ledger.cured is None or not isinstance(rows, list) or not isinstance(fixes, list):
         return []
-    rows = entry.get("cures", [])
-    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    if ledger.cured.get("subject") == cure_subject(table):
+        return [row for row in rows if isinstance(row, Mapping)]
+    kept = {row["of"]: row for row in rows if isinstance(row, Mapping) and "of" in row}
+    shown = [kept.get(fix_subject(table, fix)) for fix in fixes]
+    return [row or {"result": "not run", "why": "the rule had another cure here"} for row in shown] if any(shown) else []
 
 
 def earned(table: Mapping[str, object], ledger: Ledger) -> Confidence:

@@ -10,7 +10,7 @@ from pathlib import Path
 from envdoctor.files.toml import parse_toml
 from envdoctor.records import replace
 from envdoctor.remedies.cure_runs import run_cures
-from envdoctor.rules.ledger import Ledger, cure_subject, cures_shown
+from envdoctor.rules.ledger import Ledger, cure_subject, cures_shown, fix_subject
 from envdoctor.rules.rule import parse_rule
 from envdoctor.uv.environments import Environment, NotBuiltError
 from envdoctor.world.releases import release_texts
@@ -71,6 +71,7 @@ def test_the_nearest_release_of_a_pin_is_installed_beside_all_else(tmp_path: Pat
             "installed": {"peft": "0.12.0"},
             "seen": "exit status 0",
             "result": "cures",
+            "of": rows[0]["of"],
         }
     ]
 
@@ -151,3 +152,12 @@ def test_what_was_shown_of_other_fixes_counts_for_nothing() -> None:
     assert cures_shown({**table, "fix": [{"pin": "peft >=0.13", "note": "n"}]}, ledger) == []
     moved = {"code": "install another", "sets": {"packages": {"numpy": "==2.0.0"}}}
     assert cure_subject({"fix": [moved]}) != cure_subject({"fix": [{**moved, "sets": {"packages": {"numpy": "==1.26.4"}}}]})
+
+
+def test_a_cure_that_stays_is_shown_whatever_is_put_beside_it() -> None:
+    table = {"reproduction": {"run": "x"}, "fix": [{"pin": "peft >=0.12", "note": "n"}]}
+    rows = [{"result": "cures", "of": fix_subject(table, {"pin": "peft >=0.12"})}]
+    ledger = Ledger(cured={"subject": cure_subject(table), "cures": rows})
+    before = {**table, "fix": [{"code": "cast it"}, {"pin": "peft >=0.12"}]}
+    assert [row["result"] for row in cures_shown(before, ledger)] == ["not run", "cures"]
+    assert cures_shown({**before, "reproduction": {"run": "y"}}, ledger) == []
