@@ -17,6 +17,10 @@ _OF_AMD = 0.08
 # (https://dev.to/nefayran/mps-backend-out-of-memory-on-a-mac-what-the-numbers-mean-and-how-to-set-the-watermark-43dp), 107.52 of 128
 # (antirez/ds4#893).
 _UP_TO, _SHARE_BELOW, _SHARE_ABOVE, _SHARE_MOST = 32.0, 2 / 3, 0.75, 0.84
+# Of GB10's 128 GB, which processor and GPU share, torch is told 121.69 GiB; on fresh boots without a desktop 101.3 to 102.2 are free
+# (MiaAI-Lab/GLM-5.3-Flash-EXL3-2x-DGX-Sparks#47), and at some 113 in use the kernel ends the run (vxtto/dgx-spark-full-finetune,
+# docs/results.md). Of other boards whose memory is the machine's nothing was read.
+_OF_GB10, _FREE_OF_GB10, _MOST_OF_GB10 = ("GB10", "DGX SPARK"), 102.0, 113.0
 # total_memory_available of optimum-habana: 29.85 of 32 (huggingface/optimum-habana#89), 94.62 of 96 (#1111). Of Gaudi 3 none is known.
 _OF_GAUDI = 2.15
 # npu-smi shows that much in use before anything runs: 3,369 MB of 65,536 (vllm-project/vllm-ascend#1903), and 2,841 of 32,768 beside the
@@ -46,6 +50,8 @@ def budget(facts: Facts) -> Budget | None:
     if fact is None or not isinstance(fact.value, (int, float)) or isinstance(fact.value, bool) or fact.value <= 0:
         return None
     size, maker = float(fact.value), facts.text("gpu.vendor")
+    if any(name in (facts.text("gpu.name") or "").upper() for name in _OF_GB10) and size > _MOST_OF_GB10:
+        return _of_gb10()
     if not size.is_integer() and fact.origin.source != "nvidia-smi" and not fact.origin.source.startswith("known GPU"):
         return Budget(size * GIB, size * GIB)
     if maker == "apple":
@@ -79,6 +85,14 @@ def _kept(size: float, maker: str | None) -> float:
         return _OF_ASCEND
     slope = (_KEPT[1] - _KEPT[0]) / (_SOLD[1] - _SOLD[0])
     return max(_LEAST_KEPT, _KEPT[0] + slope * (size - _SOLD[0]))
+
+
+def _of_gb10() -> Budget:
+    note = (
+        f"of the 128 GB that processor and GPU share, some {_FREE_OF_GB10:g} GiB are free on a fresh boot, and at some"
+        f" {_MOST_OF_GB10:g} in use the kernel ends the run"
+    )
+    return Budget(_FREE_OF_GB10 * GIB, _MOST_OF_GB10 * GIB, note)
 
 
 def _unified(size: float) -> Budget:

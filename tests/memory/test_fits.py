@@ -139,6 +139,21 @@ def test_what_the_system_recommends_or_keeps_of_other_makes(maker: str, size: fl
     assert (found.usable / GIB, found.most / GIB) == pytest.approx((usable, most), abs=0.06)
 
 
+@pytest.mark.parametrize(
+    ("name", "size", "usable", "most"),
+    [
+        ("NVIDIA GB10", 128, 102.0, 113.0),
+        ("DGX Spark", 121.69, 102.0, 113.0),  # as torch tells it
+        ("NVIDIA GB10", 16, 15.7, 15.7),  # no such board: what is stated counts
+        ("NVIDIA GB200", 184, 182.2, 182.2),
+    ],
+)
+def test_of_a_gb10_the_system_and_the_run_itself_take_a_part(name: str, size: float, usable: float, most: float) -> None:
+    found = budget(known(size).with_facts([Fact("gpu.name", name, Origin("x"))]))
+    assert found is not None
+    assert (found.usable / GIB, found.most / GIB) == pytest.approx((usable, most), abs=0.3)
+
+
 def test_between_what_is_recommended_and_what_can_be_had_is_tight() -> None:
     found = [verdict(estimate(size, size, size), 96 * GIB, 107.5 * GIB).fits for size in (80, 100, 110)]
     assert found == ["yes", "tight", "no"]
