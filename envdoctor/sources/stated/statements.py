@@ -116,6 +116,8 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             goal = _objective(name, shown(value))
             why = f"says what is learned (plan.objective = {goal}), not what is trained: lora, qlora or full" if goal else _FREE_TEXT
             skips.append(Skip(f"{name} = {shown(value)}", f"{why} ({origin.source})"))
+        if name == "gpu.name" and "gpu.compute_capability" not in said and not _is_known_gpu(shown(raw)):
+            skips.append(Skip(f"{name} = {shown(raw)}", f"no GPU that is known: what it computes, and its memory, stay unknown ({origin.source})"))
         facts.append(Fact(name, value, origin))
         facts += [one for one in _implied(name, raw, origin) if one.name not in said]
     if errors and (place == _TYPED or not facts):
@@ -123,6 +125,12 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
     # One word of a file that nobody knows leaves the rest of it as it is; that it was not examined is told, and weighs.
     lost = [Skip(f"{error.place}: {error.found}", f"expected {error.expected}; {error.next_step}", lost=True) for error in errors]
     return Collected(facts=tuple(facts), skips=(*lost, *skips))
+
+
+def _is_known_gpu(name: str) -> bool:
+    from envdoctor.world.gpus import find_gpu
+
+    return find_gpu(name) is not None
 
 
 def _from_poetry(text: str) -> str:
