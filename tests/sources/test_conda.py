@@ -299,3 +299,31 @@ def test_any_entry_is_read_or_said(tmp_path_factory: pytest.TempPathFactory, tex
 def test_what_conda_installs_asks_no_index_for_a_wheel(tmp_path: Path) -> None:
     found = read(tmp_path, "dependencies:\n  - python=3.13\n  - pytorch=2.4.1\n  - pip:\n      - pyarrow==17.0.0\n")
     assert [fact.value for fact in found.facts if fact.name == "present"] == [("torch",)]
+
+
+@pytest.mark.parametrize(
+    ("channels", "lines", "of_its_channel"),
+    [
+        (["pytorch", "conda-forge"], ["pytorch=1.13.1", "mkl=2024.1.0"], True),
+        (["https://conda.anaconda.org/pytorch/linux-64"], ["pytorch=2.1"], True),
+        (["conda-forge", "pytorch"], ["pytorch=1.13.1"], False),
+        (["conda-forge"], ["pytorch::pytorch=1.12.*"], True),
+        (["pytorch"], ["conda-forge::pytorch=2.4"], False),
+        ([], ["pytorch=2.1.0=py3.10_cuda11.8_cudnn8.7.0_0"], True),
+        ([], ["pytorch=2.1.0=cuda118py310hffed1d1_0"], False),
+        (["pytorch"], ["torchvision==0.13.1", "pip", "pip: torch==1.12.1"], True),
+        (["pytorch"], ["torchvision==0.13.1", "pip", "pip: torch==2.4.0"], False),
+        (["pytorch"], ["numpy", "pip", "pip: torch==2.4.0"], False),
+    ],
+)
+def test_torch_of_pytorchs_own_channel_is_told_apart(tmp_path: Path, channels: list[str], lines: list[str], of_its_channel: bool) -> None:
+    rows = [f"  - {line}" for line in lines if not line.startswith("pip:")]
+    rows += [f"  - pip:\n    - {line[5:]}" for line in lines if line.startswith("pip:")]
+    found = read(tmp_path, "\n".join(["channels:", *(f"  - {one}" for one in channels or ["nvidia"]), "dependencies:", *rows]))
+    present = next((fact.value for fact in found.facts if fact.name == "present"), ())
+    assert isinstance(present, tuple)
+    assert ("pytorch::torch" in present) is of_its_channel
+
+
+def test_mkl_of_conda_is_a_package(tmp_path: Path) -> None:
+    assert shown(read(tmp_path, "channels: [pytorch]\ndependencies:\n  - pytorch=1.12.1\n  - mkl=2024.1.0\n"))["mkl"] == ("==2024.1.0.*", 4)

@@ -586,3 +586,25 @@ def test_a_flag_alone_of_a_script_whose_arguments_the_command_fills(tmp_path: Pa
     (tmp_path / "t.py").write_text(text + ends)
     found = {fact.name: fact.value for fact in collect(tmp_path, "torchrun t.py --overwrite_output_dir\n").facts}
     assert found.get("plan.arguments") == told
+
+
+def test_conda_install_in_a_launcher_states_packages(tmp_path: Path) -> None:
+    found = collect(
+        tmp_path,
+        """
+        conda create -n run python=3.9 -y
+        conda activate run
+        conda install -y pytorch==1.10.1 torchvision==0.11.2 cudatoolkit=11.3 mkl=2025.0 -c pytorch -c conda-forge
+        pip install torchvision==0.12.0
+        """,
+    )
+    assert {fact.name: str(fact.value) for fact in found.facts if fact.name != "present"} == {
+        "python": "==3.9.*", "packages.torch": "1.10.1", "packages.mkl": "==2025.0.*", "cuda": "11.3", "packages.torchvision": "0.12.0",
+    }  # fmt: skip
+    assert next(fact.value for fact in found.facts if fact.name == "present") == ("mkl", "pytorch::torch", "torch")
+
+
+def test_of_several_conda_environments_nothing_is_taken(tmp_path: Path) -> None:
+    found = collect(tmp_path, "conda install -n one -y pytorch=1.10.1\nconda install -n two -y pytorch=2.1\n")
+    assert not found.facts
+    assert [why for _, why in skips(found)] == ["conda fills several environments here: which of them the run takes is not read"] * 2

@@ -6,7 +6,7 @@ Names of conda's are stated under those of PyPI. A package that is no Python pac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.files.yaml_nodes import NestedTooDeeplyError, yaml_nodes
+from envdoctor.sources.declared.conda_channel import TORCH_OF_ITS_CHANNEL, brings_torch, is_of_its_channel
 from envdoctor.sources.declared.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.requirement_line import MALFORMED
@@ -53,7 +54,7 @@ def collect_conda(path: Path, installation: Installation) -> tuple[Variant, ...]
     variants: list[Variant] = []
     plain_text, templates = _without_templates(text)
     for number, node in enumerate(_documents(plain_text, place), start=1):
-        reading = _Reading(path, text.splitlines(), installation)
+        reading = CondaReading(path, text.splitlines(), installation)
         if number == 1:
             for line, why in templates:
                 reading.skip(line, why)
@@ -66,7 +67,7 @@ def collect_conda(path: Path, installation: Installation) -> tuple[Variant, ...]
 
 def _explicit(path: Path, text: str, installation: Installation) -> Variant:
     """A list of files, as ``conda list --explicit`` writes it."""
-    reading = _Reading(path, text.splitlines(), installation)
+    reading = CondaReading(path, text.splitlines(), installation)
     for number, line in enumerate(text.splitlines(), start=1):
         match = _EXPLICIT.fullmatch(line.strip())
         if match is not None:
@@ -108,17 +109,18 @@ def _documents(text: str, place: str) -> Iterator[Any]:
         raise EnvdoctorError(place, found=found, expected="YAML", next_step="correct the file") from None
 
 
-class _Reading:
+class CondaReading:
     """One environment. Conda installs first, whatever the order of the file; pip takes its own packages over conda's."""
 
-    def __init__(self, path: Path, rows: list[str], installation: Installation) -> None:
+    def __init__(self, path: Path, rows: list[str], installation: Installation, declarations: Declarations | None = None) -> None:
         self._path = path
         self._file = str(path)
         self._rows = rows
         self._installation = installation
-        self._declarations = Declarations(installation)
+        self._declarations = declarations or Declarations(installation)
         self.specs: list[tuple[MatchSpec, int]] = []
         self._pip: list[tuple[int, str]] = []
+        self.channels: tuple[str, ...] = ()
 
     def skip(self, line: int, why: str, *, lost: bool = False) -> None:
         self._declarations.skip(f"{self._file}:{line}", why, lost=lost)
@@ -128,7 +130,9 @@ class _Reading:
 
     def document(self, node: Any) -> None:
         values = {} if node.id != "mapping" else {key.value: value for key, value in node.value if key.id == "scalar"}
-        listed = values.get("dependencies")
+        listed, channels = values.get("dependencies"), values.get("channels")
+        if channels is not None and channels.id == "sequence":
+            self.channels = tuple(str(one.value) for one in channels.value if one.id == "scalar")
         if listed is None or listed.id != "sequence":
             locked = "package" in values and "metadata" in values
             why = "a lock of conda-lock, which is not read" if locked else "no list of dependencies: none of conda's environments"
@@ -183,15 +187,23 @@ class _Reading:
 
     def state(self) -> None:
         """Declare all: Python first, because it decides the markers of what pip installs."""
+        self.state_conda(text for _, text in self._pip)
+        read_requirement_lines(self._pip, self._path, self._declarations)
+
+    def state_conda(self, texts_of_pip: Iterable[str]) -> None:
+        """Declare what conda installs and pip, which comes after it, leaves in its place."""
         for spec, line in self.specs:
             if spec.name == "python" and spec.specifier:
                 self._python(spec, line)
-        of_pip = dict(filter(None, (_asked_of_pip(text) for _, text in self._pip)))
+        of_pip = dict(filter(None, map(_asked_of_pip, texts_of_pip)))
         conda = {on_pypi(spec.name) for spec, line in self.specs if self._package(spec, line, of_pip)}
+        packages = [spec for spec, _ in self.specs]
+        stays = "torch" in conda or "torch" not in of_pip or brings_torch(packages, of_pip["torch"])
+        if stays and is_of_its_channel(packages, self.channels):
+            conda.add(TORCH_OF_ITS_CHANNEL)
         if brought := tuple(sorted(name for name in conda if name)):
             self._declarations.say(Fact("present", brought, Origin(self._file, self._file)))
-        self._cuda("torch" in of_pip and "torch" not in conda)
-        read_requirement_lines(self._pip, self._path, self._declarations)
+        self._cuda("torch" in of_pip and not stays)
 
     def _python(self, spec: MatchSpec, line: int) -> None:
         declarations = self._declarations

@@ -28,7 +28,7 @@ _ON_PYPI = {
 _NO_PYTHON = frozenset((
     "python", "python_abi", "pip", "conda", "mamba", "cpuonly", "pytorch-mutex", "pytorch-cuda", "cudatoolkit", "cudatoolkit-dev",
     "cudnn", "nccl", "cutensor", "nvcc", "openssl", "ca-certificates", "zlib", "xz", "tk", "sqlite", "readline", "ncurses",
-    "bzip2", "zstd", "lz4-c", "icu", "krb5", "tbb", "mkl", "mkl-service", "intel-openmp", "llvm-openmp", "blas", "openblas",
+    "bzip2", "zstd", "lz4-c", "icu", "krb5", "tbb", "mkl-service", "intel-openmp", "llvm-openmp", "blas", "openblas",
     "lapack", "ffmpeg", "gmp", "gnutls", "lame", "nettle", "openh264", "x264", "jpeg", "lcms2", "lerc", "giflib", "freetype",
     "fontconfig", "glib", "dbus", "expat", "pcre", "pcre2", "cairo", "pango", "pixman", "harfbuzz", "graphite2", "mpfr", "mpc",
     "isl", "gcc", "gxx", "gfortran", "gdb", "git", "git-lfs", "curl", "wget", "unzip", "zip", "aria2", "vim", "tmux", "htop",

@@ -14,6 +14,7 @@ from envdoctor.facts.uses import command_use
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
 from envdoctor.sources.declared.built_apart import Line, needs_torch, say_built_apart
+from envdoctor.sources.declared.conda_channel import TORCH_OF_ITS_CHANNEL, is_of_its_channel
 from envdoctor.sources.declared.conda_spec import cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.package_index import Indexes
@@ -345,6 +346,9 @@ class Commands:
             return
         for argument in request.wanted:
             facts += self._spec(argument, declarations, environment)
+        specs = filter(None, (parse_match_spec(one.text) for one in request.wanted if is_known(one.text)))
+        if is_of_its_channel(specs, request.channels):
+            facts.append(stage.fact("present", [TORCH_OF_ITS_CHANNEL], line))
         place = f"{stage.file}:{line}"
         here = environment.install(declarations.collected(), upgrade=request.upgrade, no_deps=True, certain=call.certain, place=place)
         stage.installs = stage.installs or here

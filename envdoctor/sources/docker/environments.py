@@ -9,6 +9,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, PackageValue, Ranged, version_condition
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
+from envdoctor.sources.declared.conda_channel import TORCH_OF_ITS_CHANNEL
 from envdoctor.sources.docker.images import torch_of_vllm
 from envdoctor.world.releases import release_texts, tracked
 
@@ -99,7 +100,7 @@ class Environment:
 
     def _replace(self, name: str) -> None:
         """Note that pip put a package in the place of conda's."""
-        rest = tuple(one for one in self._brought() if one != name)
+        rest = tuple(one for one in self._brought() if one != name and (name != "torch" or one != TORCH_OF_ITS_CHANNEL))
         if rest:
             self.facts["present"] = replace(self.facts["present"], value=rest)
         else:

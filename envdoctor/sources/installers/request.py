@@ -26,6 +26,7 @@ class Request:
 
     ``active`` says that uv is to take the environment that is activated, ``apart`` that the directory is made by the
     command (``--target``, ``--prefix``).
+    ``channels`` are conda's, in their order.
     ``isolated`` says that whatever has no wheel is built with the newest tools that there are.
     ``python`` is the version that the command itself states (``python3.11 -m pip``, ``uv venv --python 3.11``).
     """
@@ -47,6 +48,7 @@ class Request:
     apart: bool = False
     active: bool = False
     isolated: bool = True
+    channels: tuple[str, ...] = ()
 
 
 def read_request(command: tuple[Argument, ...]) -> Request | None:
@@ -245,7 +247,8 @@ def _conda(arguments: tuple[Argument, ...]) -> Request | None:
     if files and all(value.text.endswith((".yml", ".yaml")) for value in files if is_known(value.text)):
         return Request("conda", "environment-file", wanted, files, into=into)
     action: Action = "create" if words[0] == "create" else "uninstall" if words[0] in ("remove", "uninstall") else "install"
-    return Request("conda", action, wanted, files, into=into, upgrade=words[0] in ("update", "upgrade"))
+    channels = tuple(value.text for value in read.values("-c", "--channel") if is_known(value.text))
+    return Request("conda", action, wanted, files, into=into, upgrade=words[0] in ("update", "upgrade"), channels=channels)
 
 
 def _system(arguments: tuple[Argument, ...]) -> Request | None:

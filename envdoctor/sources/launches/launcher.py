@@ -40,6 +40,7 @@ class Launcher:
 
     collected: Collected
     installs: tuple[Install, ...] = ()
+    of_conda: tuple[Install, ...] = ()
 
 
 def is_launcher(path: Path) -> bool:
@@ -60,7 +61,7 @@ def is_launcher(path: Path) -> bool:
 def collect_launcher(path: Path, installation: Installation | None = None, read: ReadScript | None = None) -> Collected:
     """The facts of ``read_launcher``, with the packages that it installs before the run."""
     launcher = read_launcher(path, read)
-    if not launcher.installs:
+    if not launcher.installs and not launcher.of_conda:
         return launcher.collected
     from envdoctor.sources.declared.declarations import Declarations
     from envdoctor.sources.declared.requirement_line import declare
@@ -69,6 +70,10 @@ def collect_launcher(path: Path, installation: Installation | None = None, read:
 
     place = plain(str(path), 4096)
     declared = Declarations(installation or Installation())
+    if launcher.of_conda:
+        from envdoctor.sources.launches.conda import state_conda
+
+        state_conda(path, launcher.of_conda, launcher.installs, declared)
     for install in launcher.installs:
         for text in install.unquoted:
             declared.skip(f"{place}:{install.line}", f"pip install ...{text}: without quotes the shell takes {text[0]} for a redirection")
@@ -111,9 +116,9 @@ def read_launcher(path: Path, read: ReadScript | None = None) -> Launcher:
     for _, found in said:
         skips += [skip for skip in found.skips if skip not in skips]
     add_surroundings(path, script, facts)
-    if not facts and not skips and not script.installs:
+    if not facts and not skips and not script.installs and not script.of_conda:
         skips.append(Skip(place, "no command in it starts a training run that is known"))
-    return Launcher(Collected(tuple(facts.values()), skips=tuple(skips)), tuple(script.installs))
+    return Launcher(Collected(tuple(facts.values()), skips=tuple(skips)), tuple(script.installs), tuple(script.of_conda))
 
 
 def _text(path: Path) -> str:

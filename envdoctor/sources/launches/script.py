@@ -49,6 +49,7 @@ class Script:
 
     launches: list[Launch] = field(default_factory=list)
     installs: list[Install] = field(default_factory=list)
+    of_conda: list[Install] = field(default_factory=list)
     commands: list[Piece] = field(default_factory=list)
     environment: dict[str, Piece] = field(default_factory=dict)
     directives: list[Piece] = field(default_factory=list)
@@ -173,6 +174,9 @@ class _Reader:
         request = read_request(wrapped) if wrapped else None
         if request is not None and next(list_wanted(request), None) is not None:
             self.script.installs.append(Install(request, node.line, certain, tuple(_unquoted(node))))
+            return
+        if request is not None and request.tool == "conda" and request.action in ("install", "create"):
+            self.script.of_conda.append(Install(request, node.line, certain))
             return
         program = wrapped[0].text.rpartition("/")[2] if wrapped else ""
         used = command_use([argument.text for argument in wrapped])

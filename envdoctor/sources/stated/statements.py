@@ -116,8 +116,10 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             goal = _objective(name, shown(value))
             why = f"says what is learned (plan.objective = {goal}), not what is trained: lora, qlora or full" if goal else _FREE_TEXT
             skips.append(Skip(f"{name} = {shown(value)}", f"{why} ({origin.source})"))
-        if name == "gpu.name" and "gpu.compute_capability" not in said and not _is_known_gpu(shown(raw)):
-            skips.append(Skip(f"{name} = {shown(raw)}", f"no GPU that is known: what it computes, and its memory, stay unknown ({origin.source})"))
+        if name == "gpu.name" and "gpu.compute_capability" not in said and not _is_known_gpu(str(raw)):
+            skips.append(
+                Skip(f"{name} = {shown(value)}", f"no GPU that is known: what it computes stays unknown, and its memory ({origin.source})")
+            )
         facts.append(Fact(name, value, origin))
         facts += [one for one in _implied(name, raw, origin) if one.name not in said]
     if errors and (place == _TYPED or not facts):
