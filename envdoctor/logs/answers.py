@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
-from envdoctor.atlas.masks import stretches, write
+from envdoctor.atlas.masks import write
 from envdoctor.atlas.missing import split
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import holds, neighbours, places
@@ -27,17 +27,17 @@ from envdoctor.logs.composite_configs import judge_composite
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
-from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
+from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, likely_place, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
 from envdoctor.logs.hollow_packages import judge_without_cuda
 from envdoctor.logs.lacking_settings import judge_lacking
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
-from envdoctor.logs.loaded_objects import judge_loaded, judge_older_module
+from envdoctor.logs.loaded_objects import judge_loaded, judge_older_module, judge_set_later
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.old_arguments import judge_old_name, of_loaded_class
 from envdoctor.logs.older_releases import judge_before, judge_older
-from envdoctor.logs.other_classes import judge_own_reader
+from envdoctor.logs.other_classes import judge_own_reader, judge_sibling
 from envdoctor.logs.overridden_methods import called_from_outside, judge_override
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, methods_anywhere, takers_of
 from envdoctor.logs.plain_objects import judge_output
@@ -71,7 +71,7 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
         if isinstance(statement, MissingMember):
-            known = judge_older_module(statement) or judge_output(statement, failure)
+            known = judge_set_later(statement, facts) or judge_older_module(statement) or judge_output(statement, failure)
             if known is not None:
                 return known
         if isinstance(statement, MissingAttribute) and (built := judge_without_cuda(statement, failure, facts)) is not None:
@@ -235,7 +235,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if holds(asked.maybe, where):
         return None
     if holds(asked.there, where):
-        return _of_namesake(asked, failure, facts, where[-1]) or _another_ran(asked, failure, release, where[-1])
+        known = _of_namesake(asked, failure, facts, where[-1]) or judge_sibling(asked, failure, facts)
+        return known or _another_ran(asked, failure, release, where[-1])
     if holds(asked.gone, where):
         place = where[-1]
         when = since(volume, asked.gone, place, asked.there)
@@ -248,10 +249,10 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         place = like[-1] if like else where[-1]
         between = release if like else ""
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
-    elif (other := judge_own_reader(asked, failure)) is not None:
+    elif (other := judge_sibling(asked, failure, facts) or judge_own_reader(asked, failure)) is not None:
         return other
     else:
-        place = _likely(asked)
+        place = likely_place(asked)
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     if asked.family in (NAME, MODULE) and (mixed := judge_mixed(asked.symbol, asked.family, volume.name, release, failure)) is not None:
         return mixed
@@ -377,11 +378,6 @@ def _another_ran(asked: Asked, failure: Failure, release: str, place: int) -> Hi
     if asked.told or (asked.family != MODULE and (not first or volume.follow(module, first, place) is None)):
         return None
     return tell_another(asked.symbol, asked.family, volume, release, asked.gone, failure)
-
-
-def _likely(asked: Asked) -> int:
-    """Where the releases without it begin that are the most recent: code that asks for it was written before them."""
-    return stretches(asked.gone)[-1][0]
 
 
 def _told(asked: Asked, caller: Caller, facts: Facts, release: str, when: str) -> str:

@@ -13,11 +13,12 @@ from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.callables_named import classes_named
 from envdoctor.logs.circular_imports import NAME
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
-from envdoctor.logs.derived import ATTRIBUTE, MODULE, Derived
+from envdoctor.logs.derived import ATTRIBUTE, Derived
 from envdoctor.logs.ffmpeg import FFMPEG
 from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
+from envdoctor.logs.missing_modules import MODULE
 from envdoctor.logs.numpy_abi import NUMPY_ABI
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
@@ -115,6 +116,8 @@ def is_guess(
         return True
     if any(_asks_itself(hit, rule, own, seen, reading, there) for hit in _nearby(seen, derived)):
         return True
+    if (besides := own - _SERVERS) and besides != own and besides.isdisjoint(there) and not names_package(seen, besides):
+        return True  # a server that is there is that of many
     if not decided and any(hit.edge == FFMPEG for hit in _nearby(seen, derived)):
         return True  # of its own list of causes the text shows the other one
     if not decided and own.isdisjoint(there) and _IS_NO_NUMBER.search(seen.symptom):

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.names import canonical
-from envdoctor.facts.versions import Exact
 from envdoctor.logs.adapter_kinds import judge_adapter_kind
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
@@ -24,9 +22,10 @@ from envdoctor.logs.crashes import judge_crash
 from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
+from envdoctor.logs.excluding_demands import judge_excluding
 from envdoctor.logs.generated_modules import judge_generated
 from envdoctor.logs.given_up import judge_given_up
-from envdoctor.logs.hollow_packages import HOLLOW, judge_unbuilt, part_of
+from envdoctor.logs.hollow_packages import judge_unbuilt
 from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
@@ -35,8 +34,8 @@ from envdoctor.logs.lines_around import judge_around
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, broken_symbols, judge_binding, judge_library
 from envdoctor.logs.listed_reasons import TRIED, judge_listed
 from envdoctor.logs.loading_keywords import judge_loading
+from envdoctor.logs.missing_modules import MODULE, is_of_a_package, judge_module
 from envdoctor.logs.named_models import judge_gpu, judge_model
-from envdoctor.logs.newest import newest_for
 from envdoctor.logs.not_found import of_no_release
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
 from envdoctor.logs.own_code import (
@@ -51,7 +50,6 @@ from envdoctor.logs.own_code import (
 )
 from envdoctor.logs.own_values import judge_value
 from envdoctor.logs.pickled import judge_pickled
-from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.quoted_errors import judge_command
 from envdoctor.logs.reading import Reading
@@ -81,13 +79,12 @@ from envdoctor.logs.two_toolkits import judge_toolkits
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
-from envdoctor.logs.wording import among_installed, caller_of, describe, misspelt, named, reasons
+from envdoctor.logs.wording import caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
-from envdoctor.world.import_names import PORTIONS, package_of
-from envdoctor.world.other_names import from_its_page, other_distribution
+from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
-MODULE, ATTRIBUTE = "error-module-missing", "error-attribute-missing"
+ATTRIBUTE = "error-attribute-missing"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
             UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, OF_INPUT, NUMPY_ABI, OWN)  # fmt: skip
 
@@ -96,15 +93,8 @@ _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is
 # The output of a compiler or a command stands so near to the error of who called it.
 _NEAR_THE_END = 60
 _OF_CONDA = frozenset(("ResolvePackageNotFound", "PackagesNotFoundError", "UnsatisfiableError", "LibMambaUnsatisfiableError"))
-# What builds import without asking for it.
-_BUILT_AGAINST = frozenset(("torch", "numpy", "packaging", "wheel"))
-# What `python -m` says of it stands in brackets behind "Error while finding module specification".
-_RUN_AS_MODULE = re.compile(r"^[^()]*\)$")
 # Somebody who pastes a few lines pastes those that tell.
 _PASTED = 16
-# Import names that projects give to modules of their own: nobody can tell whose they are.
-_ANYBODYS = frozenset(("utils", "model", "models", "data", "config", "configs", "src", "lib", "common", "core", "modules", "helpers",
-             "tools", "dataset", "test", "tests", "train", "main", "app", "scripts"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +113,11 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
     for one in _derived(reading, facts):
         sound = replace(one, hit=replace(one.hit, pins=usable_pins(one.hit.pins)))
         found.setdefault((sound.hit.rule, sound.hit.edge), sound)
+    if reading.refusal is None and (both := judge_excluding(reading.failures)) is not None:
+        hit, failure = both
+        package = hit.packages[0]
+        found = {key: one for key, one in found.items() if one.hit.rule != DEMAND or package not in one.hit.packages}
+        found[hit.rule, hit.edge] = Derived(hit, failure.line, failure.told[:300])
     # In a copy of the model what fails says less than that it is a copy.
     if all(one.hit.rule == SAID or not one.decisive for one in found.values()):
         found |= {(hit.rule, hit.edge): Derived(hit, number, text) for hit, number, text in judge_around(reading)}
@@ -243,7 +238,7 @@ def _of_statement(statement: Statement | None, failure: Failure, facts: Facts) -
     if isinstance(statement, MissingName):
         hit = judge_stated_name(statement, facts) or _name(statement, failure, facts) or judge_own_name(statement, failure)
     elif isinstance(statement, MissingModule):
-        hit = judge_beside_itself(statement, failure) or _module(statement, failure, facts) or judge_moved(statement, failure, facts)
+        hit = judge_beside_itself(statement, failure) or judge_module(statement, failure, facts) or judge_moved(statement, failure, facts)
         hit = hit or judge_own_module(statement, failure)
     elif isinstance(statement, MissingAttribute):
         hit = _attribute(statement, failure, facts)
@@ -293,17 +288,6 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
         yield hit if hit.rule == SAID else with_author(hit, failure, facts)
 
 
-def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
-    """Whether a module is of a package that is known, or stands among installed ones, and is not somebody's own."""
-    top = module.partition(".")[0]
-    if path and path != "unknown location":
-        return bool(owner_of(path)[0])
-    if package_of(module) in listed():
-        return True
-    # A module within another one is of a package; whose that is stands in its name.
-    return top not in _ANYBODYS and ("." in module or any(frame.package == top for frame in failure.frames))
-
-
 def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     if one.module and one.circular:
         return judge_circular(one.module, one.path, failure, known=is_of_a_package(one.module, failure))
@@ -328,63 +312,6 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     told, pins = not_asking(f"{one.module}:{one.name}", caller, where, provider, facts)
     detail, because = detail + told, reasons(*packages)
     return Hit(NAME, True, because, detail=detail, packages=packages, pins=pins, edge=edge, headline=headline, advice=advice)
-
-
-def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
-    top = one.name.partition(".")[0]
-    if one.shadowed or top in _ANYBODYS:
-        return None
-    caller, where = caller_of(failure)
-    provider = package_of(one.name)
-    if (part := part_of(one.name, facts)) is not None:
-        said, how = part
-        return Hit(MODULE, True, detail=said, packages=named(provider or top, caller), edge=f"{caller or 'code'}:{one.name}", advice=how)
-    if "." in one.name and provider not in listed() and (paged := from_its_page(one.name)) is not None:
-        package, how = paged
-        detail = f"there is no module {one.name} here: what is found as {top} is another project's, or a folder of that name"
-        return Hit(MODULE, True, (), detail=detail, packages=named(package, caller), edge=f"{caller or 'code'}:{one.name}", advice=how)
-    if "." in one.name and one.name not in PORTIONS:
-        # A project has modules of its own: what no installed file imports, and nobody lists, may be one of them.
-        if not is_of_a_package(one.name, failure) or (provider not in listed() and not among_installed(top, caller, failure)):
-            return None
-        asks = f"{describe(caller, facts)} imports it ({where})" if caller and caller != provider else "it is imported there"
-        detail = f"{describe(provider, facts)} has no module {one.name}; {asks}"
-        packages = named(provider, caller)
-        return Hit(MODULE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
-    known = provider in listed()
-    if not known and (other := other_distribution(top)) is not None:
-        package, how = other
-        asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
-        detail = f"{package} is not installed: there is no module {one.name}{asks}"
-        edge = f"{caller or 'code'}:{one.name}"
-        return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(package, caller), edge=edge, advice=how)
-    if not known and one.name not in PORTIONS and (meant := misspelt(top)):
-        detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
-        return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
-    if not known and not caller and canonical(provider) == canonical(top):
-        return None  # whose module that is nobody knows
-    asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
-    if provider in HOLLOW:
-        detail = f"there is no module {one.name}: what the package index has under the name {provider} holds none{asks}"
-        edge = f"{caller or 'code'}:{one.name}"
-        return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), edge=edge, advice=HOLLOW[provider])
-    stated = facts.value(f"packages.{provider}")
-    if isinstance(stated, Exact):
-        detail = f"{provider} {stated} is stated, and the Python that failed has no module {one.name}: it runs in another environment{asks}"
-        edge = f"{caller or 'code'}:{one.name}"
-        return Hit(NOT_INSTALLED, True, reasons(provider), detail=detail, packages=named(provider, caller), edge=edge)
-    pins = newest_for(provider, facts) if known else ()
-    detail = f"{provider} is not installed: there is no module {one.name}{asks}"
-    if _RUN_AS_MODULE.search(failure.message):
-        detail += f", or it is in another Python than the one that was called: pip show {provider}, as python -m pip of each, tells which"
-    if provider in _BUILT_AGAINST and not failure.frames:
-        detail += (
-            "; where an installer printed this, it builds a package apart from what is installed (flash-attn, deepspeed, causal-conv1d and "
-            f"others import {provider} to be built): install {provider} first, then that package with --no-build-isolation"
-        )
-    built = "flash-attn" if provider == "torch" and not failure.frames else ""
-    packages = named(provider, caller, built)
-    return Hit(NOT_INSTALLED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller or 'code'}:{one.name}")
 
 
 def _attribute(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | None:

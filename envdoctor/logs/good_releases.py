@@ -64,3 +64,13 @@ def _of_the_module(asked: Asked) -> tuple[str, str] | tuple[()]:
         return ()
     first, releases = stretches(told.there)[0][0], asked.bound.volume.releases
     return (releases[first - 1], releases[first]) if first and told.gone >> (first - 1) & 1 else ()
+
+
+def likely_place(asked: Asked) -> int:
+    """Where the releases without it begin that are the most recent: code that asks for it was written before them.
+
+    Of a name that was not found in its module, releases without the module are out: they would say that.
+    """
+    module = look_up(asked.symbol.rpartition(".")[0]) if asked.family == NAME else None
+    gone = asked.gone & module.there if module is not None else 0
+    return stretches(gone or asked.gone)[-1][0]

@@ -13,6 +13,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.abstract_methods import judge_abstract
 from envdoctor.logs.environments import judge_environment
 from envdoctor.logs.specifiers import admits
+from envdoctor.logs.templates_given import judge_template
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.unpacked_values import judge_registry, judge_unpacked
 from envdoctor.records import dataclass
@@ -375,7 +376,8 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
                 headline=one.means,
                 advice=f"{one.advice}{before}",
             )
-    return judge_environment(failure) or judge_abstract(failure) or judge_unpacked(failure) or judge_registry(failure)
+    other = judge_template(failure, facts, around) or judge_environment(failure) or judge_abstract(failure)
+    return other or judge_unpacked(failure) or judge_registry(failure)
 
 
 def _is_there(one: Break, failure: Failure, around: str) -> bool:

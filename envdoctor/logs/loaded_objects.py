@@ -12,6 +12,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.asked import ATTRIBUTE, Asked
+from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import place_of
@@ -77,6 +78,37 @@ def _before_its_time(asked: Asked, frame: Frame, failure: Failure) -> Hit:
         headline=f"{cls} of {volume.name} was used before {name} was set",
         advice=f"look in {volume.name} for what sets {name} (a prepare, setup or wrapping step), and why it did not run before: a setting "
         "that names another backend than the run has, or objects that were not all handed to one call of it",
+    )
+
+
+# What a method sets that the code has to call, of which classes, in which releases, and how it is called. The queue of gradio before 4,
+# whose constructor calls it since (https://github.com/gradio-app/gradio/pull/3640).
+_SET_LATER = {
+    "_queue": (
+        ("Blocks", "Interface", "TabbedInterface", "ChatInterface", "Series", "Parallel"),
+        "gradio",
+        "<4",
+        "queue()",
+        "demo.queue() before demo.launch() (or before the app is mounted): a progress bar, a generator and queue=True each need it; or "
+        "leave out what needs it (gr.Progress, --no-gradio-queue)",
+    ),
+}
+
+
+def judge_set_later(one: MissingMember, facts: Facts) -> Hit | None:
+    """What an object gets from a method that was not called: no release is behind it."""
+    classes, package, within, method, advice = _SET_LATER.get(one.name, ((), "", "", "", ""))
+    stated = facts.value(f"packages.{package}") if package else None
+    if one.cls not in classes or (isinstance(stated, Exact) and not admits(within, stated)):
+        return None
+    return Hit(
+        ATTRIBUTE,
+        True,
+        detail=f"{method} sets {one.name}, in {package}{within}: it was not called, or on another {one.cls} than the one that runs",
+        packages=(package,),
+        edge=f"{package}:{one.cls}.{one.name}:unset",
+        headline=f"{method} of {package}'s {one.cls} was not called",
+        advice=advice,
     )
 
 

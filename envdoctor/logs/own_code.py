@@ -201,8 +201,8 @@ def _not_found(top: str, frame: Frame) -> Hit:
         detail=f"{place_of(frame)} imports it; it was installed for another Python, or not at all, or is the project's own",
         edge=f"module:{top}",
         headline=f"The Python that runs this finds no module {top}",
-        advice=f"python -m pip install {top} (or what the project's requirements name), with the very Python that runs this; where it "
-        f"is the project's own, pip install -e . in the project's folder, or start it from the folder that has {top}",
+        advice=f"what the project's requirements or its page name for {top}, installed with the very Python that runs this (python -m "
+        f"pip); where it is the project's own, pip install -e . in the project's folder, or start it from the folder that has {top}",
     )
 
 

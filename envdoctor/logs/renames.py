@@ -96,4 +96,5 @@ def _new_name(asked: Asked, place: int) -> tuple[str, str]:
     if asked.family == MODULE or (last.islower() and len(last) < _OWN_NAME):
         return "", ""
     found = [one for one in new_places(asked.bound, last, place) if one != name.rpartition(".")[0]]
-    return "", found[0] if found else ""
+    # A module that comes with it is of some releases alone (lightning_lite, lightning_fabric): its own top has it in all of them.
+    return "", min(found, key=lambda one: one.partition(".")[0] != name.partition(".")[0], default="")

@@ -117,6 +117,18 @@ def may_require(name: str, other: str) -> bool:
     return any(pattern.match(text) for text in texts)
 
 
+def requires_ever(name: str, other: str) -> bool:
+    """The same, and nothing of what nobody knows."""
+    return isinstance(_table().packages.get(name, {}).get("requires"), list) and may_require(name, other)
+
+
+def is_required(name: str) -> bool:
+    """Whether some release of some package in the table requires a package by this name, so that the index has it."""
+    pattern = re.compile(rf"(?:\[[^\]]*\] )?{re.escape(name)}(?:[\[=<>!~; ]|$)")
+    told = (one.get("requires") for one in _table().packages.values())
+    return any(pattern.match(text) for texts in told if isinstance(texts, list) for text in texts)
+
+
 def _table() -> Table:
     return table("dependencies")
 
@@ -195,6 +207,7 @@ __all__ = [
     "dependencies",
     "dependencies_around",
     "extra_dependencies",
+    "is_required",
     "of_extras",
     "releases_around",
     "releases_as_of",

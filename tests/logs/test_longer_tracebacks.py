@@ -346,7 +346,7 @@ def test_a_module_that_no_package_here_gives_is_not_found_by_this_python(capsys:
     )
     first, *_ = findings(capsys, tmp_path, log)
     assert (first["rule"], first["status"]) == ("error-of-own-code", "matched")
-    assert first["fixes"][0]["note"].startswith("python -m pip install oyaml")
+    assert first["fixes"][0]["note"].startswith("what the project's requirements or its page name for oyaml")
 
 
 @pytest.mark.parametrize(
