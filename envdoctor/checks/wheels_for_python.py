@@ -21,6 +21,9 @@ NO_WHEEL = "no-wheel-for-this-python"
 COMPILED = "compiled-for-this-python"
 
 _PACKAGE = "packages."
+# setup.py of numba 0.56.4 ends the build under a Python that the release has no wheels for; of 0.62.1
+# https://github.com/librosa/librosa/issues/1989 shows it.
+_REFUSE_TO_BUILD = frozenset(("numba",))
 _WORDS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 # Labels of PyTorch's own index, which has its wheels for the same Pythons.
 _PYTORCH_LABEL = re.compile(r"(?:cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu)?", re.ASCII)
@@ -112,18 +115,21 @@ def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[
     last = max((wheels.newest(system) or 0 for system in systems), default=0)
     until = f"its newest wheels are for Python 3.{last}" if last else f"it has none{where} at all"
     said = f"{name} {newest or release} has no wheel for Python {_plain(python)}{where}"
+    refused = kind.rule == COMPILED and name in _REFUSE_TO_BUILD
+    source = "and its setup.py refuses to be built under it" if refused else kind.source
+    built = "" if kind.rule == NO_WHEEL else ": its source refuses it" if refused else ": it is compiled"
     return Hit(
         kind.rule,
         True,
         ((f"{_PACKAGE}{name}", until), ("python", "none for it")),
-        detail=f"{said}, {kind.source}: {until}" + (f"; it is the newest that {name}{release} admits" if newest else ""),
+        detail=f"{said}, {source}: {until}" + (f"; it is the newest that {name}{release} admits" if newest else ""),
         packages=(name,),
         pins=((name, fitting),) if fitting else (),
         file=place.file,
         line=place.line,
         yields=True,
         edge=name,
-        headline=said if kind.rule == NO_WHEEL else f"{said}: it is compiled",
+        headline=said + built,
         advice=f"install under Python 3.{last}" if last and not fitting else "",
     )
 

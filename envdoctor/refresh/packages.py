@@ -93,6 +93,9 @@ FURTHER = (
     "pyserini", "ranx", "recbole", "rembg", "rerankers", "resemble-perth", "rfdetr", "s3tokenizer", "sb3-contrib", "seqeval", "snac",
     "stable-ts", "supervision", "tabpfn", "tevatron", "torch-fidelity", "trackio", "transformers-interpret", "trulens-eval",
     "whisper-timestamped", "xfuser",
+    # what has wheels for the Pythons of its day alone, and what asks for it
+    "acvl-utils", "blosc2", "dm-tree", "imagecodecs", "lxml", "mediapipe", "mmcv-full", "mxnet", "nnunetv2", "open3d", "paddlepaddle",
+    "pywavelets", "resampy", "salesforce-lavis", "shapely", "tensorflow-gpu",
 )  # fmt: skip
 
 # The packages whose extras are listed too: those that training files ask for by extra. Others have extras by the hundred, one a build.

@@ -8,6 +8,7 @@ from textwrap import wrap as wrapped
 
 from envdoctor.engine.diagnosis import Because
 from envdoctor.facts.fact import REQUIRED
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.files.paths import working_directory
 from envdoctor.report.excerpt import Excerpt, Sources
 from envdoctor.report.model import Diagnosed
@@ -59,7 +60,7 @@ def _place(file: str, line: int | None) -> str:
 
 def _said(diagnosed: Diagnosed, found: Because, *, full: bool) -> str:
     """What stands beside the underlined value: who requires another one, or which other values make it a fault."""
-    others = [one for one in diagnosed.finding.because if one is not found]
+    others = [one for one in diagnosed.finding.because if one is not found and not _is_all_that_is_used(one)]
     required = [one for one in others if one.condition.startswith("requires ")]
     if required:
         package = found.fact.removeprefix("packages.")
@@ -69,6 +70,11 @@ def _said(diagnosed: Diagnosed, found: Because, *, full: bool) -> str:
     if diagnosed.finding.detail:
         return printable(diagnosed.finding.detail)
     return f"with {_listed(others, found, full=full)}" if others else ""
+
+
+def _is_all_that_is_used(reason: Because) -> bool:
+    """Whether a reason is that a script does not do something: the value is then all that it does."""
+    return reason.fact == CODE_USES and reason.condition.startswith("not ")
 
 
 def _required(condition: str, package: str) -> str:
@@ -82,7 +88,7 @@ def _together(reasons: Sequence[Because], *, full: bool) -> str:
     """The values that decided, where none stands in a line of a file."""
     if not reasons:
         return ""
-    first, *others = sorted(reasons, key=_told_first)
+    first, *others = sorted([one for one in reasons if not _is_all_that_is_used(one)] or reasons, key=_told_first)
     return f"{_value(first, None)}{f' with {_listed(others, first, full=full)}' if others else ''}"
 
 
@@ -100,7 +106,7 @@ def _listed(others: Sequence[Because], beside: Because, *, full: bool) -> str:
 
 def _value(reason: Because, beside: Because | None) -> str:
     """A value with its place, in as few words as tell it from the place of the one beside it."""
-    fact = reason.fact.removeprefix("packages.")
+    fact = "the code's" if reason.fact == CODE_USES else reason.fact.removeprefix("packages.")
     if reason.line is not None and reason.file is not None:
         same = beside is not None and beside.file == reason.file
         where = f"line {reason.line}" if same else _place(reason.file, reason.line)

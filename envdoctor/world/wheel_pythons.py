@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.records import dataclass
+from envdoctor.world.spelling import by_shortest, entry_of
 
 _TABLE = Path(__file__).parent.parent / "data" / "wheel_pythons.json"
 SYSTEMS = {"linux": "l", "windows": "w", "macos": "m"}
@@ -30,12 +31,21 @@ class Wheels:
 
 def wheels_of(name: str, release: str) -> Wheels | None:
     """The wheels of a release that has nothing else; None where an installer can build it, or nothing is known of it."""
-    return _packages("packages").get(name, {}).get(release)
+    return _found("packages", name, release)
 
 
 def wheels_beside_source(name: str, release: str) -> Wheels | None:
     """The wheels of a release that is compiled from its source archive where there is none; None of packages that are easily built."""
-    return _packages("compiled").get(name, {}).get(release)
+    return _found("compiled", name, release)
+
+
+def _found(part: str, name: str, release: str) -> Wheels | None:
+    return entry_of(release, _packages(part).get(name, {}), lambda: _shortly(part, name))
+
+
+@lru_cache(maxsize=64)
+def _shortly(part: str, name: str) -> dict[str, Wheels]:
+    return by_shortest(_packages(part).get(name, {}))
 
 
 @lru_cache(maxsize=2)

@@ -25,6 +25,10 @@ def told(python: str, system: str, packages: dict[str, str], *, source: str = "t
         ("3.13.1", "linux", "onnxruntime", "1.16.3", "onnxruntime 1.16.3 has no wheel for Python 3.13.1 on Linux", ">=1.20.0"),
         ("3.11", "windows", "torch", "1.13.1+cu117", "torch 1.13.1+cu117 has no wheel for Python 3.11 on Windows", ">=2.0.0"),
         ("3.13", "macos", "decord", "0.6.0", "decord 0.6.0 has no wheel for Python 3.13 on macOS", ""),
+        # A release by a shorter spelling than the index has; a package that some ask for in place of tensorflow.
+        ("3.12", "", "tensorflow", "2.12", "tensorflow 2.12 has no wheel for Python 3.12", ">=2.16.1"),
+        ("3.9", "", "tensorflow-gpu", "2.4", "tensorflow-gpu 2.4 has no wheel for Python 3.9", ">=2.5.0"),
+        ("3.12", "", "numba", "0.58.1", "numba 0.58.1 has no wheel for Python 3.12: its source refuses it", ">=0.59.0"),
     ],
 )
 def test_the_nearest_release_with_a_wheel_is_the_way_out(
@@ -104,6 +108,7 @@ def test_abi3_wheels_suit_all_that_follow() -> None:
         ("3.12", "scikit-learn", "1.2.2", ">=1.3.1"),
         ("3.13", "pandas", "2.0.3", ">=2.2.3"),
         ("3.13", "tiktoken", "0.4.0", ">=0.8.0"),
+        ("3.13", "llvmlite", "0.43.0", ">=0.44.0"),
     ],
 )
 def test_what_is_hard_to_build_is_told_where_its_wheels_end_before_this_python(python: str, package: str, release: str, pin: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from envdoctor.engine.diagnosis import Finding, Location
+from envdoctor.engine.diagnosis import Because, Finding, Location
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.remedies.remedy import Remedy
@@ -67,6 +67,12 @@ def test_a_finding_of_all_is_told_once_and_that_of_a_choice_with_its_name() -> N
     assert "for extra serve" in text
     told: Any = as_object(joined)
     assert [one["label"] for one in told["situations"]] == ["", "extra train", "extra serve"]
+
+
+def test_what_the_packages_alone_show_is_told_once_beside_extras() -> None:
+    yanked = replace(page("yanked", "note"), because=(Because("packages.torch", "2.5.0", "yanked", "a file", "facts.toml", 2),))
+    parts = [(label, report("packages stated", [yanked], {"torch": "2.5.0"})) for label in ("", "extra a", "extra b")]
+    assert [one.within for one in join(parts, Coverage(1, 1, ())).findings] == [()]
 
 
 def test_what_all_choices_of_a_file_have_without_a_base_needs_no_name() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from envdoctor.engine.diagnosis import Because
 from envdoctor.report.model import Diagnosed
 from envdoctor.report.text import render
 from tests.report.reports import MALFORMED, MATCHED, report
@@ -39,3 +40,12 @@ def test_what_is_ignored_is_told_with_its_place_and_reason() -> None:
         "torch-2-5-0-sdpa-mask-nan (requirements.txt:3): ignored: we wait for the image (until 2026-12-01) "
         "torch-2-5-0-sdpa-mask-nan: ignored: we wait for the image (until 2026-12-01) 1 finding of the baseline"
     )
+
+
+@pytest.mark.parametrize("condition", ["not torch.compile()", "torch.save()"])
+def test_of_what_a_script_does_not_do_nothing_is_listed(condition: str) -> None:
+    uses = Because("plan.code_uses", "torch.save()", condition, "a script", "t.py", 4)
+    finding = replace(MATCHED.finding, because=(Because("packages.peft", "0.11.1", "==0.11.1", "a script", "t.py", 1), uses), detail="")
+    text = " ".join(render(report(replace(MATCHED, finding=finding))).split())
+    assert "plan.code_uses" not in text
+    assert ("the code's" in text) is condition.startswith("torch")
