@@ -175,6 +175,8 @@ def _pinned(
         if (seen := kept.get(frozenset(wanted))) is not None:
             return {**_judged(fix, seen), "pins": wanted, "installed": pins}
         if "torch" in pins and not large:
+            if (good := kept.get(frozenset(reproduction.pins["good"]))) and (releases := _of_good_side(fix, reproduction, stated)):
+                return {**_judged(fix, good), "pins": list(reproduction.pins["good"]), "installed": releases}
             return {**_row(fix), "result": "not run", "why": "it installs another torch (--large)"}
         try:
             built = reproduction.built(build, wanted)
@@ -184,6 +186,17 @@ def _pinned(
         installed = {name: built.installed[name] for name in pins if name in built.installed}
         return {**_judged(fix, examine(reproduction, built)), "pins": wanted, "installed": installed}
     return {**_row(fix), "result": "not run", "why": f"it was not built: {refused}"}
+
+
+def _of_good_side(fix: Fix, reproduction: Reproduction, stated: Facts) -> dict[str, str]:
+    """The releases that the good side of a reproduction has of what a cure pins, where the cure admits them and nothing else differs."""
+    bad, good = ({str(canonicalize_name(Requirement(pin).name)): pin for pin in reproduction.pins[side]} for side in ("bad", "good"))
+    moved = {name: pin.partition("==")[2] for name, pin in good.items() if bad.get(name) != pin}
+    if not set(moved) <= set(fix.pins) or not set(bad) <= set(good):
+        return {}
+    releases = {name: moved.get(name) or str(stated.value(f"packages.{name}")) for name in fix.pins}
+    admitted = all(release != "None" and version_condition(fix.pins[name]).admits(exact(release)) for name, release in releases.items())
+    return moved if admitted else {}
 
 
 def _stated(bad: Environment) -> Facts:

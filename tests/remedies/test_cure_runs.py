@@ -7,6 +7,8 @@ import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from envdoctor.files.toml import parse_toml
 from envdoctor.records import replace
 from envdoctor.remedies.cure_runs import run_cures
@@ -48,13 +50,18 @@ class Shelf:
 
 
 def cured(
-    tmp_path: Path, peft: Mapping[str, str], fixes: str, reproduction: str = TABLE, build: type[Shelf] = Shelf
+    tmp_path: Path,
+    peft: Mapping[str, str],
+    fixes: str,
+    reproduction: str = TABLE,
+    build: type[Shelf] = Shelf,
+    shown: Mapping[str, object] | None = None,
 ) -> tuple[list[dict[str, object]], Shelf]:
     head, _, tail = BODY.format().partition("[[fix]]")
     text = HEAD.format(confidence="cited") + head + fixes + tail[tail.index("[[evidence]]") :] + reproduction
     table = parse_toml(text.encode(), "rule")
     shelf = build(tmp_path, peft)
-    entry = run_cures(table, parse_rule(table, "rule"), shelf, known=release_texts, date="2026-01-31")
+    entry = run_cures(table, parse_rule(table, "rule"), shelf, known=release_texts, date="2026-01-31", shown=shown)
     rows = entry["cures"]
     assert isinstance(rows, list)
     assert cures_shown(table, Ledger(cured=entry)) == rows
@@ -114,6 +121,16 @@ def test_a_cure_in_words_runs_with_the_releases_that_it_is_tried_with(tmp_path: 
     rows, shelf = cured(tmp_path, {"0.11.1": BROKEN, "0.12.0": ""}, fixes)
     assert shelf.asked[1:] == [("numpy==1.26.4", "peft==0.12.0")]
     assert (rows[0]["result"], rows[0]["installed"]) == ("cures", {"peft": "0.12.0"})
+
+
+@pytest.mark.parametrize(
+    ("peft", "torch", "result"), [("0.12", ">=2.5", "cures"), ("0.12", ">=2.5, <2.7", "not run"), ("0.13", ">=2.5", "not run")]
+)
+def test_a_cure_with_another_torch_is_shown_by_a_good_side_that_has_it(tmp_path: Path, peft: str, torch: str, result: str) -> None:
+    sides = TABLE.replace('peft==0.11.1"', 'peft==0.11.1", "torch==2.4.1"').replace('peft==0.12.0"', 'peft==0.12.0", "torch==2.13.0"')
+    shown = {"bad": {"seen": "the library is broken"}, "good": {"seen": "exit status 0"}}
+    rows, _ = cured(tmp_path, {"0.11.1": BROKEN}, f'[[fix]]\npin = ["peft >={peft}", "torch {torch}"]\n', sides, shown=shown)
+    assert rows[0]["result"] == result
 
 
 def test_a_package_that_others_bring_back_is_not_called_removed(tmp_path: Path) -> None:
