@@ -123,6 +123,7 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
     from envdoctor.atlas.own_code import imports_of
     from envdoctor.checks.atlas import hits_of
     from envdoctor.checks.own_code import code_hits
+    from envdoctor.checks.own_demands import demand_hits
     from envdoctor.checks.own_python import python_hits
 
     hits: list[Hit] = []
@@ -134,6 +135,7 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
         wrapped = any(wrappers_beside(Path(source.path), source.body, project))
         hits += code_hits(outline, stack, source.origin, opened, known, wrapped=wrapped)
         hits += python_hits(outline, stack, source.origin)
+        hits += demand_hits(outline, stack, source.origin)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
     if entries:
         # What the imports of these lead to, beyond what the import of each package does by itself.
@@ -165,20 +167,29 @@ def read_own(source: Source, project: Project | None = None, outlines: Outlines 
     outline = (outlines or Outlines()).outline(source)
     names = {one.name: one.name.partition(":")[0] for one in outline.taken}
     own = (project or Project()).own_tops(Path(source.path), list(dict.fromkeys(names.values())))
-    return replace(outline, taken=[one for one in outline.taken if names[one.name].partition(".")[0] not in own]) if own else outline
+    if not own:
+        return outline
+    left = [one for one in outline.taken if names[one.name].partition(".")[0] not in own]
+    return replace(outline, taken=left, said=[one for one in outline.said if one.text.partition(".")[0] not in own])
 
 
 def _outline(source: Source) -> Outline:
     import ast
 
     from envdoctor.atlas.instances import in_one_step
+    from envdoctor.atlas.own_demands import demands_of
     from envdoctor.atlas.reading import read_tree
     from envdoctor.sources.scripts.script import functions_not_called
 
     hides = in_one_step(source.body, source.text)
     outline = read_tree(ast.Module([*_by_star(source), *source.body], []), source.text, "__main__", hides=hides)
+    # What it says is asked of packages alone; what it demands of them is asked of it.
+    outline = replace(outline, said=demands_of(source.body) if "version" in source.text else [])
     idle = functions_not_called(source)
-    return replace(outline, taken=[one for one in outline.taken if one.where.partition(".")[0] not in idle]) if idle else outline
+    if not idle:
+        return outline
+    left = [one for one in outline.taken if one.where.partition(".")[0] not in idle]
+    return replace(outline, taken=left, said=[one for one in outline.said if one.where.partition(".")[0] not in idle])
 
 
 def _by_star(source: Source) -> list[ast.stmt]:
