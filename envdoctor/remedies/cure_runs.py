@@ -71,7 +71,7 @@ def run_cures(
             rows.append(_pinned(rule, fix, reproduction, bad, build, known, kept, large=large))
         elif own[number] is not None and own[number] == reproduction.healthy and seen_good is not None:
             rows.append(_judged(fix, seen_good))
-        elif packages := tried[number] or _packages_set(fix, own[number]):
+        elif packages := _packages_set(fix, own[number]) | tried[number]:
             rows.append(_repacked(fix, packages, reproduction, build, kept if own[number] is None else {}, own[number], large=large))
         else:
             rows.append(_changed(fix, reproduction, bad, own[number]))

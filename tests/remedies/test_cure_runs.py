@@ -118,8 +118,9 @@ def test_a_cure_in_code_that_moves_packages_runs_where_they_are_moved(tmp_path: 
 
 def test_a_cure_in_words_runs_with_the_releases_that_it_is_tried_with(tmp_path: Path) -> None:
     fixes = '[[fix]]\ncode = "install the release that knows it"\ntried = ["peft==0.12.0"]\n'
+    fixes += '[[fix]]\ncode = "and uninstall that"\ntried = ["peft==0.12.0"]\nsets = { packages.numpy = false }\n'
     rows, shelf = cured(tmp_path, {"0.11.1": BROKEN, "0.12.0": ""}, fixes)
-    assert shelf.asked[1:] == [("numpy==1.26.4", "peft==0.12.0")]
+    assert shelf.asked[1:] == [("numpy==1.26.4", "peft==0.12.0"), ("peft==0.12.0",)]
     assert (rows[0]["result"], rows[0]["installed"]) == ("cures", {"peft": "0.12.0"})
 
 
