@@ -54,6 +54,8 @@ from envdoctor.logs.statements import (
     Statement,
     TooManyArguments,
 )
+from envdoctor.logs.syntax_nodes import judge_node
+from envdoctor.logs.through_subclasses import asked_through
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies
@@ -71,7 +73,8 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
         if isinstance(statement, MissingMember):
-            known = judge_set_later(statement, facts) or judge_older_module(statement) or judge_output(statement, failure)
+            known = judge_node(statement, failure) or judge_set_later(statement, facts) or judge_older_module(statement)
+            known = known or judge_output(statement, failure)
             if known is not None:
                 return known
         if isinstance(statement, MissingAttribute) and (built := judge_without_cuda(statement, failure, facts)) is not None:
@@ -160,7 +163,8 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
         return _first_only((symbol_of(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):
         functions = (called_from_outside(found, statement, failure) for found in _functions_meant(statement, failure, facts))
-        return _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
+        through = _only(asked_through(statement, failure))
+        return through or _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
 
 

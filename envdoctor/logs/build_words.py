@@ -17,7 +17,7 @@ _HANDS_ON = re.compile(
     r"CalledProcessError|returned non-zero exit|Error compiling objects|subprocess-exited|metadata-generation|legacy-install|HTTP Error|"
     r"HTTPError|Failed (?:to build|building)|Could not build|could not compile|command '?\S{1,200} failed|failed with exit|"
     r"Error building extension|subcommand failed|did not run successfully|originates from a subprocess|is likely not a problem|"
-    r"Command died|Failed to build installable|build backend returned|can't find Rust|BackendUnavailable",
+    r"Failed to prepare distributions|Command died|Failed to build installable|build backend returned|can't find Rust|BackendUnavailable",
 )
 _TRIM = re.compile(r"^[\s>│|❱E\u00d7╰─]{1,40}")
 _LONGEST = 140
@@ -54,6 +54,11 @@ def explain_build(lines: Iterable[tuple[int, str]]) -> tuple[str, str, int] | No
                 began = means.split(" ", 1)[0] in _ARTICLES
                 return f"{means[:1].lower()}{means[1:]}" if began else means, one.advice.format(**words), number
     return None
+
+
+def needs_torch(name: str) -> bool:
+    """Whether the setup.py of a package imports torch and does not ask for it."""
+    return name in _FETCH_A_WHEEL or name in _IMPORT_TORCH
 
 
 def advise_build(name: str, version: str) -> str:

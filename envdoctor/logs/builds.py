@@ -6,12 +6,12 @@ Whose build it is stands in the lines of the installer; what stopped it, in thos
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
-from envdoctor.logs.build_words import advise_build, explain_build, quote_build
+from envdoctor.logs.build_words import advise_build, explain_build, needs_torch, quote_build
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
@@ -36,6 +36,7 @@ _WHOSE = (
     re.compile(r"Error building extension '(?P<name>[\w.-]{2,60})'"),
     re.compile(r"torch_extensions/(?:[\w.-]{1,60}/){1,3}(?P<name>[\w+-]{1,60})/\S{1,80}: cannot open shared object"),
     re.compile(rf"^╰─> (?P<name>{_NAME})$"),
+    re.compile(rf"Failed to fetch wheel: (?P<name>{_NAME})==(?P<version>[\w.+!-]{{1,40}})"),
     # What rustc and nvcc print of a source whose folder has the package's name.
     re.compile(r"--> (?P<name>tokenizers|safetensors|pydantic-core|tiktoken|cryptography|orjson)(?:-lib|-python)?/src/"),
     re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends"),
@@ -45,7 +46,7 @@ _STOPPED = re.compile(
     r"Could not build wheels|"
     r"Error building extension|error: could not compile|casting `&T` to `&mut T` is undefined|"
     r"legacy-install-failure|ninja: build stopped: subcommand failed|"
-    r"build backend returned an error|doesn't declare it as a build dependency|metadata-generation-failed"
+    r"[Bb]uild backend (?:returned an error|failed to )|doesn't declare it as a build dependency|metadata-generation-failed"
 )
 
 
@@ -94,6 +95,12 @@ _CAUSES = (
     _Cause(
         re.compile(r"(torch) is not installed, please install torch first|ModuleNotFoundError: No module named (torch)$"),
         "its build wants torch and sees none: it is not there, or pip builds apart from what is installed",
+        "pip install torch, then pip install --no-build-isolation {name}",
+    ),
+    # setup.py of auto-gptq and others catch it, and terminals break the sentence: https://github.com/astral-sh/uv/issues/15098
+    _Cause(
+        re.compile(r"\bNo module named (?:[\s│|❱]{0,40})['\"]?(torch)['\"]?$"),
+        "its build imports torch, which an isolated build does not see",
         "pip install torch, then pip install --no-build-isolation {name}",
     ),
     _Cause(
@@ -267,10 +274,13 @@ _CAME = re.compile(r"^\s*Successfully installed(?P<names> .{1,4000})$")
 # A frame in what an installer unpacked to build it; whoever pastes that need not have pasted the installer's own words.
 # A wheel that was collected beside it is for the Python that runs.
 _TAGGED = re.compile(r"-cp3(?P<minor>\d{1,2})-(?:cp3\d{1,2}|abi3)?\S{0,60}\.whl")
+# What is asked of setup.py before anything is compiled: there it fails of its own imports.
+_BEFORE_COMPILING = re.compile(r"determine extra requires|Getting requirements to build wheel|get_requires_for_build")
+_BROKEN = re.compile(r"\bNo(?: module(?: named)?)?\s*$")
 # So near to it an import that fails is of that very setup.py.
 _NEAR = 12
 # What uv makes has no pip of its own: a plain pip is another environment's.
-_BY_UV = re.compile(r"\u00d7 Failed to (?:download and )?build|error likely indicates that [`']|^\s*(?:[$%!>] ?)?uv (?:sync|add|pip|run) ")
+_BY_UV = re.compile(r"\u00d7 Failed to (?:download and )?build|error likely indicates that [`']|^\s*(?:[$%!>#] ?)?uv (?:sync|add|pip|run) ")
 _BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
 
 
@@ -285,7 +295,7 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     stopped = being_built = 0
     cause: tuple[str, str, int] | None = None
     place = len(_CAUSES)
-    for number, line in lines:
+    for number, line in _with_broken(lines):
         if _STOPPED.search(line):
             stopped = number
         if _BEING_BUILT.search(line):
@@ -325,6 +335,13 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line
 
 
+def _with_broken(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines, those whole that a terminal broke before the name of a module."""
+    for at, (number, line) in enumerate(lines):
+        broken = at + 1 < len(lines) and _BROKEN.search(line) is not None
+        yield number, f"{line.rstrip()} {lines[at + 1][1].strip(' │|')}" if broken else line
+
+
 def _unexplained(
     lines: Sequence[tuple[int, str]], name: str, version: str, python: str, stopped: int, *, windows: bool
 ) -> tuple[str, str, int]:
@@ -336,6 +353,8 @@ def _unexplained(
         return (lack.replace(_NOT_PASTED, f"the build then failed: {words}") if words else lack), advice, number
     if known is not None:
         return known
+    if needs_torch(name) and any(_BEFORE_COMPILING.search(line) for _, line in lines):
+        return "its setup.py imports torch, which an isolated build does not see, and it ended there", advise_build(name, version), stopped
     if said is not None:
         return said[0], advise_build(name, version) or "look at that line first: what follows it only says that the build ended", said[1]
     return lack, advise_build(name, version) or (_ON_WINDOWS if windows else advice), stopped

@@ -15,6 +15,7 @@ from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.last_resort import named_in
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.pythons import take_python
+from envdoctor.logs.quoted_commands import quoted, with_command
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe, named
@@ -147,7 +148,11 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
     beside = name if told is not None and (name := package_of(told["name"].lower())) in listed() else ""
     packages = named(*names, beside, raised)
     pins = tuple(pin for name in lacking if name in listed() for pin in newest_for(name, facts))
-    return Hit(
+    if lacking and "git+" in quoted(failure.message):
+        detail = (
+            f"{who} {' and '.join(names)} from a repository: what the index has under that name is not it, and may be what is installed"
+        )
+    hit = Hit(
         NOT_INSTALLED,
         True if lacking else None,
         (),
@@ -157,6 +162,7 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
         edge=f"{raised or 'message'}:{'+'.join(names)}",
         advice=advice,
     )
+    return with_command(hit, failure) if lacking else hit
 
 
 def _nearest(demand: Demand, stated: object) -> tuple[tuple[str, str], ...]:

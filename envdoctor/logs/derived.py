@@ -23,6 +23,7 @@ from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.excluding_demands import judge_excluding
+from envdoctor.logs.fp8_kernels import judge_fp8
 from envdoctor.logs.generated_modules import judge_generated
 from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hollow_packages import judge_unbuilt
@@ -130,7 +131,7 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
 def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     last, exported = reading.decisive, judge_conda_export(reading.lines, facts)
     built = judge_build(reading.lines, facts)
-    if (toolkits := judge_toolkits(reading.lines, None if built is None else built[0])) is not None:
+    if (toolkits := judge_toolkits(reading.lines, None if built is None else built[0]) or judge_fp8(reading)) is not None:
         yield Derived(toolkits[0], toolkits[1], toolkits[2][:300])
         return
     if built is not None:
@@ -184,10 +185,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
             yield Derived(beside, number, line.strip()[:300])
     if (crash := judge_crash(reading.lines)) is not None:
         yield Derived(*crash)
-    for pickled, number, text in judge_pickled(reading):
-        yield Derived(pickled, number, text)
-    for system, number, text in judge_system_python(reading.lines):
-        yield Derived(system, number, text)
+    yield from (Derived(*one) for one in judge_pickled(reading))
+    yield from (Derived(*one) for one in judge_system_python(reading.lines))
     if (refused := judge_command(reading.lines)) is not None:
         yield Derived(*refused)
     for hit, number, text in judge_numpy(reading, facts):

@@ -113,7 +113,7 @@ def explain(
     elsewhere = []
     for name, seen in reading.shown.items():
         rule = pages[name]
-        if name in computed or means_another(rule, seen, reading) or is_of_a_namesake(seen, shadowed):
+        if name in computed or means_another(rule, seen, reading, stated) or is_of_a_namesake(seen, shadowed):
             continue
         if _ASSERTED in reading.shown and name != _ASSERTED and _OF_THE_DEVICE.search(seen.symptom):
             continue

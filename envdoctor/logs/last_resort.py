@@ -17,11 +17,14 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.beside_stated import with_releases_beside
 from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
 from envdoctor.logs.compiled_sentences import says_compiled
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.hosts import guest_of
+from envdoctor.logs.no_number_advice import advise_no_number
+from envdoctor.logs.operators import judge_operator
 from envdoctor.logs.other_states import judge_states
 from envdoctor.logs.own_code import RAISED_IN_OWN, innermost_own, is_known, is_of_a_package, judge_own_lines
 from envdoctor.logs.owners_anywhere import classes_anywhere
@@ -49,10 +52,6 @@ _ASSERT = re.compile(r"\bassert (.{4,200})")
 _DOTTED = re.compile(r"(?<![\w./\\@-])(?P<path>[a-z_]\w{1,40}(?:\.[A-Za-z_]\w{0,80}){1,12})")
 _FILE = re.compile(r"(?P<path>[\w./\\+-]{0,300}(?:site|dist)-packages[\\/][\w./\\+-]{1,300})")
 _SOURCE = re.compile(r"(?<![\w-])(?P<name>[a-z][\w-]{2,40})[\\/](?:csrc|src)[\\/]")
-_WITH_BFLOAT16 = (
-    "bfloat16 is stated already: count the labels that are not -100 in each row (a prompt as long as max_length leaves no answer: "
-    "max_prompt_length below it); then a smaller learning rate; torch.autograd.set_detect_anomaly(True) for one step names the operation"
-)
 # Names that mean nothing but the package.
 _BY_NAME = frozenset(
     ("bitsandbytes", "deepspeed", "flash-attn", "flashinfer-python", "xformers", "unsloth", "vllm", "sglang", "llamafactory", "axolotl",
@@ -133,8 +132,7 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
         detail = f"the numbers: {reading.history}" if reading.history else "the loss, its gradient or the outputs are no number"
         # Of an evaluation alone it may be that no row had a label left: nothing then is wrong with what is installed.
         sure = None if not reading.history.replace("eval_loss", "").count("loss") and _OF_EVALUATION.search(line) else True
-        # Who trains in bfloat16 has no overflow of float16: https://github.com/princeton-nlp/SimPO/issues/35
-        advice = _WITH_BFLOAT16 if facts.value("plan.bf16") is True else ""
+        advice = advise_no_number(reading.lines, facts)
         yield Hit(NO_NUMBER, sure, (), detail=detail, packages=(), edge="loss", advice=advice), number or 1, line.strip()[:300]
         return
     last = reading.decisive
@@ -148,7 +146,12 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
                 return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
-    hit = _came_with(last, facts) or _explain_own(judge_own_lines(last), last) or (judge_states(last, facts) if last.frames else None)
+    hit = (
+        judge_operator(last, facts)
+        or _came_with(last, facts)
+        or _explain_own(judge_own_lines(last), last)
+        or (judge_states(last, facts) if last.frames else None)
+    )
     # Of a sentence alone, who has what it tells of comes first.
     hit = hit or _said_by_torch(last, facts) or _raised(last, facts)
     if not last.frames:
@@ -156,7 +159,7 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     elif hit is None and innermost_own(last) is not None:
         hit = judge_general(last)
     if hit is not None:
-        yield hit, last.line, last.told[:300]
+        yield with_releases_beside(hit, facts), last.line, last.told[:300]
 
 
 def _said_by_torch(failure: Failure, facts: Facts) -> Hit | None:

@@ -91,9 +91,11 @@ def _asking(package: str, name: str, keyword: str, facts: Facts) -> Iterator[Lik
         if _takes(take, name, keyword) and UNKNOWN not in take.guard.split(" & "):
             asking |= _releases(takes, take, volume)
     value = facts.value(f"packages.{package}")
-    where = places(volume, value.text) if isinstance(value, Exact) else ()
+    # A state between two releases may be that of either.
+    between = isinstance(value, Exact) and ".dev" in value.text
+    where = places(volume, value.text) if isinstance(value, Exact) and not between else ()
     if asking and (not where or holds(asking, where)):
-        yield LikelyCaller(package, volume, asking, value.text if isinstance(value, Exact) and where else "")
+        yield LikelyCaller(package, volume, asking, value.text if isinstance(value, Exact) and (where or between) else "")
 
 
 def _takes(take: Take, name: str, keyword: str) -> bool:

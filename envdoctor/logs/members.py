@@ -18,6 +18,7 @@ from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.statements import MissingMember
+from envdoctor.logs.syntax_nodes import is_node
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass, replace
@@ -63,7 +64,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         return _of_nothing(one, failure, facts)
     # So Llama was written in the branch of transformers that first had it.
     one = replace(one, cls=one.cls.replace("LLaMA", "Llama"))
-    if one.cls in _ANY or one.name.startswith("__"):
+    if one.cls in _ANY or one.name.startswith("__") or (is_node(one.cls) and "torch" not in failure.packages):
         return None
     classes = _classes_meant(one, failure)
     owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}

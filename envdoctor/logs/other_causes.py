@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.unwrapping import plain_line
+from envdoctor.rules.conditions import accused
 from envdoctor.rules.rule import Rule
 from envdoctor.world.import_names import package_of
 
@@ -28,13 +32,16 @@ _OF_FILES = frozenset(
     ("snapshot-adapter-beside-model", "snapshot-adapter-config-invalid", "snapshot-index-invalid", "snapshot-pad-id-out-of-range",
      "snapshot-tensor-not-in-shard", "snapshot-token-id-out-of-range")
 )  # fmt: skip
+_MISSED = re.compile(r"cannot import name '?(?P<name>\w+)'? from '?(?P<module>transformers[\w.]*)'?")
 _READERS = frozenset(("transformers", "peft", "safetensors"))
 
 
-def means_another(rule: Rule, seen: Shown, reading: Reading) -> bool:
+def means_another(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> bool:
     """Whether the line that shows a symptom is of another error than the symptom's."""
     if _FROM_NOWHERE.search(seen.text) and "unknown location" not in seen.symptom:
         # The package's folder is there without its files, or a folder of the project's own has its name.
+        return True
+    if _is_of_installed_code(rule, seen, reading, stated):
         return True
     if rule.effect == "blocked" and any(number > seen.line and _INSTALLED.match(line) for number, line in reading.lines):
         return True
@@ -44,6 +51,21 @@ def means_another(rule: Rule, seen: Shown, reading: Reading) -> bool:
     symptom = plain_line(seen.symptom)
     ended = [one for one in reading.failures if _passes(one, symptom)]
     return bool(ended) and all(_AT_ANY_LINE.search(one.told) is not None for one in ended)
+
+
+def _is_of_installed_code(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> bool:
+    """Whether a page about code that comes with a model knows a name that an installed package itself imports: a stated one, or
+    one in whose file it failed."""
+    about = rule.affected is not None and any(leaf.fact == "model.remote_code" for leaf in accused(rule.affected))
+    missed = _MISSED.search(seen.text) if about else None
+    if missed is None or any("transformers_modules" in line for _, line in reading.lines):
+        return False
+    symbol = f"{missed['module']}.{missed['name']}"
+    last = _raised_at(seen, reading)
+    framed = [package_of(name) for name in (last.packages if last is not None else ())]
+    there = [name.removeprefix("packages.") for name in stated if name.startswith("packages.") and stated.value(name) != ABSENT]
+    asked = (name for name in dict.fromkeys((*framed, *there)) if name not in _READERS)
+    return any(asks_for(name, symbol, stated) for name in asked)
 
 
 def is_of_a_namesake(seen: Shown, edges: frozenset[str]) -> bool:

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from envdoctor.atlas.answers import answer, new_keyword, new_places, owner_of
 from envdoctor.atlas.missing import split
 from envdoctor.logs.asked import ARGUMENT, MODULE, NAME, Asked
+from envdoctor.logs.through_subclasses import taken_by_method
 from envdoctor.world.successors import successor
 
 # A name with fewer letters stands in modules that have nothing to do with each other.
@@ -24,7 +25,7 @@ def change_of_code(asked: Asked, place: int, asker: str, where: str, *, everybod
     written = successor(asked.symbol)
     if asker:
         return "", f"{written}, in {where}" if written and where else ""
-    written = written or asked.advice or rename(asked, place) or respelled(asked.symbol)
+    written = written or asked.advice or rename(asked, place) or respelled(asked.symbol) or taken_by_method(asked.symbol, place)
     if written:
         return written, ""
     left = left_out(asked, place)

@@ -17,6 +17,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.compiled_sentences import says_compiled
 from envdoctor.logs.python_sentences import is_pythons
+from envdoctor.logs.quoted_commands import with_command
 from envdoctor.logs.torch_sentences import LIBRARIES, says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
 from envdoctor.records import dataclass, replace
@@ -65,6 +66,8 @@ _COMPILED = re.compile(r"\.src\.")
 _TESTS = re.compile(r"\.(?:_?testing|tests?)(?:\.|$)")
 # And so much of one that names its package.
 _NAMED = 30
+# Two messages of one function that begin otherwise for so many letters are two raises.
+_BEGINNING = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +137,25 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     alike = 3 if best[2] else 4
     first = found[0][1].message.package
     # What one package says as a whole in other words at other places (a class for ``{}``) is said by the releases of all of them.
-    return [
+    said = [
         one
         for rank, one in found
         if rank[:alike] == best[:alike] and rank[5] >= best[5] * (0.5 if one.whole and one.message.package == first else 0.8)
-    ][:_MOST_SAID]
+    ]
+    return begun_alike(said, words)[:_MOST_SAID]
+
+
+def begun_alike(said: list[Saying], words: str) -> list[Saying]:
+    """Without what the same function raises in words that begin otherwise, where one of its messages begins as the text does."""
+    began = words[:_BEGINNING]
+    alike = {(one.message.package, one.message.where) for one in said if plain(one.message.text).startswith(began)}
+    return [
+        one
+        for one in said
+        if (one.message.package, one.message.where) not in alike
+        or "{" in one.message.text[:_BEGINNING]
+        or plain(one.message.text).startswith(began)
+    ]
 
 
 def _is_of_kind(message: Message, failure: Failure) -> bool:
@@ -193,7 +210,7 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
     edge = f"{package}:{where.module}:{where.where}"[:160]
     others = sorted(packages - {package}, key=_commonness)
-    return Hit(
+    hit = Hit(
         SAID,
         True,
         (),
@@ -202,6 +219,7 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
         pins=pins,
         edge=edge,
     )
+    return with_command(hit, failure)
 
 
 def _with_carriers(packages: Sequence[str]) -> tuple[str, ...]:

@@ -63,7 +63,14 @@ def test_bfloat16_on_an_older_card_is_float16_however_it_is_written(capsys: pyte
     assert "float16 in place of bfloat16" in str(findings(capsys, tmp_path, log, NOTHING)[0]["fixes"])
 
 
-@pytest.mark.parametrize(("facts", "says"), [('os = "linux"\n', "bf16"), ("[plan]\nbf16 = true\n", "max_prompt_length below it")])
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ('os = "linux"\n', "labels that are not -100"),
+        ("[plan]\nfp16 = true\n", "bf16"),
+        ("[plan]\nbf16 = true\n", "max_prompt_length below it"),
+    ],
+)
 def test_numbers_that_are_none_are_told_though_a_rule_may_hold(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, facts: str, says: str
 ) -> None:
