@@ -19,6 +19,7 @@ from envdoctor.checks import (
     extras_together,
     hardware,
     kernels_for_gpu,
+    misspelt_names,
     pickles_refused,
     python_ends,
     ranges_together,
@@ -56,6 +57,7 @@ FACT_CHECKS = (
     *pickles_refused.CHECKS,
     *python_ends.CHECKS,
     *stated_uses.CHECKS,
+    *misspelt_names.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -80,6 +82,7 @@ _RAISED_BY = {
     "pickled-weights-refused": pickles_refused.CHECKS,
     "import-ends-with-python": python_ends.CHECKS,
     "code-breaks": stated_uses.CHECKS,
+    "name-misspelt": misspelt_names.CHECKS,
 }
 
 
