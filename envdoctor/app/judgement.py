@@ -16,11 +16,12 @@ from envdoctor.engine.brought import show_what_was_brought
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, Sifted, diagnose
 from envdoctor.engine.likely_install import PROJECT
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.rulebook import Rulebook
+from envdoctor.sources.declared.built_apart import WITHOUT_TORCH
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import release_texts
 
@@ -51,7 +52,7 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
                 book.rules,
                 release_texts,
                 hits=hits,
-                defects=gathered.situation.defects,
+                defects=_without_built(gathered.situation.defects, gathered.derived),
                 outcomes=outcomes,
                 taken=taken,
                 sifted=sifted,
@@ -68,6 +69,13 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
     partners = tuple(unstated_partners(gathered.derived, asked))
     told = found([*hits, *partners]) if partners else told
     return replace(told, findings=show_what_was_brought(told.findings, gathered.derived))
+
+
+def _without_built(defects: Sequence[Defect], facts: Facts) -> tuple[Defect, ...]:
+    """The defects without those of builds that were done: what is there already is not built again."""
+    present = facts.value("present")
+    there = frozenset(present) if isinstance(present, tuple) else frozenset()
+    return tuple(one for one in defects if one.rule != WITHOUT_TORCH or there.isdisjoint(one.packages))
 
 
 def _of_a_stack(gathered: Gathered, hits: Sequence[Hit], book: Rulebook, judged: Callable[[Sifted | None], Diagnosis]) -> Diagnosis:

@@ -570,6 +570,31 @@ def test_what_imports_torch_in_its_setup_is_not_built_apart(tmp_path: Path, text
     assert [defect.line for defect in found if defect.rule == "built-apart-from-torch"] == ([] if line is None else [line])
 
 
+@pytest.mark.parametrize(
+    ("text", "system", "python", "line"),
+    [
+        ("xformers==0.0.29\n", "windows", "3.11", 1),
+        ("xformers==0.0.28.post1\n", "windows", "3.10", 1),
+        ("xformers==0.0.27.post2\n", "macos", "3.10", 1),
+        ("xformers==0.0.27.post2\n", "windows", "3.10", None),
+        ("xformers\n", "windows", "3.10", None),
+        ("xformers==0.0.29\n", "linux", "3.10", None),
+        ("xformers==0.0.29\n", None, "3.10", None),
+        ("xformers==0.0.31\n", "macos", "3.10", None),
+        ("--extra-index-url https://download.pytorch.org/whl/cu124\nxformers==0.0.29\n", "windows", "3.10", None),
+        ("flash-attn==2.3.2\n", "linux", "3.8", None),
+        ("flash-attn==2.3.2\n", "linux", "3.9", 1),
+        ("mamba-ssm==1.2.2\n", "linux", "3.8", 1),
+    ],
+)
+def test_what_is_built_depends_on_the_system_and_on_the_pip_of_the_python(
+    tmp_path: Path, text: str, system: str | None, python: str, line: int | None
+) -> None:
+    (variant,) = collect_requirements(write(tmp_path / "requirements.txt", text), Installation().on(system, None).with_python(python))
+    found = [defect.line for defect in variant.collected.defects if defect.rule == "built-apart-from-torch"]
+    assert found == ([] if line is None else [line])
+
+
 def test_a_line_of_several_pins_is_for_a_projects_own_installer(tmp_path: Path) -> None:
     """kohya_ss hands each line of its requirements_linux.txt to pip install as it stands."""
     line = "torch==2.0.1+cu118 torchvision==0.15.2+cu118 --extra-index-url https://download.pytorch.org/whl/cu118"

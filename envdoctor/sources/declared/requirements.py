@@ -205,7 +205,7 @@ class _Reading:
             self.torch = requirement
         if requirement is not None and not constraint and is_labelled(requirement):
             self.labelled.append(Labelled(requirement, str(path), number))
-        if requirement is not None and not constraint and needs_torch(requirement):
+        if requirement is not None and not constraint and needs_torch(requirement, self.declarations.installation):
             self.built.append(Line(requirement, str(path), number))
 
     def _expanded(self, text: str) -> tuple[str, str]:

@@ -267,7 +267,7 @@ class Commands:
                 lines.append(Line(Requirement(argument.text), self.stage.file, argument.line))
             except InvalidRequirement:
                 continue
-        say_built_apart([line for line in lines if needs_torch(line.requirement)], indexes, declarations)
+        say_built_apart([line for line in lines if needs_torch(line.requirement, declarations.installation)], indexes, declarations)
 
     def _local(self, argument: Argument, request: Request, call: Call, declarations: Declarations, environment: Environment) -> None:
         """A project, by its directory."""
