@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from envdoctor.checks.hardware import capability_of
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.pythons import minors_of
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import NOT_LOADED
+from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import release_texts
+from envdoctor.world.wheel_pythons import SYSTEMS, wheels_of
 from envdoctor.world.wheels_for_gpus import Unserved, unserved_gpus
 
 RULE = "no-kernels-for-this-gpu"
@@ -49,7 +52,7 @@ def _hit(facts: Facts, name: str, release: Exact, capability: str, row: Unserved
         ((f"{_PACKAGE}{name}", f"{row.missing} for it"), ("gpu.compute_capability", row.capabilities)),
         detail=said,
         packages=(name,),
-        pins=tuple((name, way) for way in _ways(name, release, capability)),
+        pins=tuple((name, way) for way in _ways(facts, name, release, capability)),
         file=place.file,
         line=place.line,
         yields=True,
@@ -58,13 +61,36 @@ def _hit(facts: Facts, name: str, release: Exact, capability: str, row: Unserved
     )
 
 
-def _ways(name: str, release: Exact, capability: str) -> Iterator[str]:
-    """The nearest release after this one, and the nearest before it, that no row shuts out."""
-    rows = unserved_gpus()[name]
-    serves = [text for text in release_texts(name) if not any(_holds(row, exact(text), capability) for row in rows)]
+def _ways(facts: Facts, name: str, release: Exact, capability: str) -> Iterator[str]:
+    """The nearest release after this one, and the nearest before it, that no row shuts out, nor the Python, nor a pin that requires it."""
+    rows, minors, asked = unserved_gpus()[name], minors_of(facts), _asked_by_pins(facts, name, release)
+    serves = [
+        text
+        for text in release_texts(name)
+        if not any(_holds(row, exact(text), capability) for row in rows) and _is_to_be_had(name, text, minors) and _suits(asked, text)
+    ]
     later = next((text for text in serves if version_condition(f">{release.text}").admits(exact(text))), None)
     before = next((text for text in reversed(serves) if version_condition(f"<{release.text}").admits(exact(text))), None)
     yield from (f"=={text}" for text in (later, before) if text is not None)
+
+
+def _asked_by_pins(facts: Facts, name: str, release: Exact) -> tuple[str, ...]:
+    """What the exact pins beside it require of a package, where they are content with the release that is there."""
+    found = []
+    for fact, one in facts.by_name.items():
+        if fact.startswith(_PACKAGE) and isinstance(one.value, Exact):
+            required = dependencies(fact.removeprefix(_PACKAGE), one.value.text.partition("+")[0]) or ()
+            found += [other.specifier for other in required if other.name == name]
+    return tuple(text for text in found if version_condition(text).admits(release))
+
+
+def _suits(asked: tuple[str, ...], text: str) -> bool:
+    return all(version_condition(one).admits(exact(text)) for one in asked)
+
+
+def _is_to_be_had(name: str, text: str, minors: Sequence[int]) -> bool:
+    wheels = wheels_of(name, text)
+    return wheels is None or not minors or any(wheels.suit(minor, system) for minor in minors for system in SYSTEMS)
 
 
 CHECKS = (kernels_for_gpu,)

@@ -336,6 +336,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.save", "bool", "checkpoints are saved"),
     Term("plan.evaluate", "bool", "the run evaluates while it trains"),
     Term("plan.refused_arguments", "list", "settings that TrainingArguments refuse together", unread=(), quiet=True),
+    Term("plan.deepspeed_differs", "list", "what a DeepSpeed configuration and TrainingArguments say differently", unread=()),
     Term("plan.compile", "bool", "torch.compile is used", usual=False, once=True),
     Term("plan.compile_backend", "text", "the backend that torch.compile is asked for", quiet=True),
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),

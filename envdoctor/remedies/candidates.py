@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
@@ -11,6 +12,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT, Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
 from envdoctor.world.releases import Release, as_of, releases
 from envdoctor.world.torch_builds import variants
+from envdoctor.world.wheel_pythons import SYSTEMS, is_hard_to_build, wheels_of
 
 Listed: TypeAlias = "Callable[[str], Sequence[Release]]"
 """The releases of a package by its normalised name, oldest first."""
@@ -24,7 +26,22 @@ _CHANGED_HANDS = 1000
 
 @lru_cache(maxsize=256)
 def _installable(package: str, python: str | None, day: str) -> tuple[Exact, ...]:
-    return _fit(releases(package), python)
+    known = releases(package)
+    hard, minor = is_hard_to_build(package), minor_of(python)
+    fit = [one for one in known if (one.wheel or not hard) and _has_wheel(package, one.version, minor)]
+    return _fit(fit or known, python)
+
+
+def _has_wheel(package: str, release: str, minor: int | None) -> bool:
+    """Whether a release that has no source archive has a wheel for a Python, on whatever system."""
+    wheels = None if minor is None else wheels_of(package, release)
+    return wheels is None or any(wheels.suit(minor or 0, system) for system in SYSTEMS)
+
+
+def minor_of(python: str | None) -> int | None:
+    """The second number of a Python 3; None where none is stated."""
+    stated = re.match(r"3\.([0-9]+)", python or "")
+    return None if stated is None else int(stated[1])
 
 
 def _fit(known: Sequence[Release], python: str | None) -> tuple[Exact, ...]:
@@ -54,7 +71,8 @@ def listed(package: str) -> Sequence[Release]:
 def installable(package: str, facts: Facts, among: Listed | None = None) -> tuple[Exact, ...]:
     """The releases of a package that were not withdrawn and run on the patient's Python, oldest first.
 
-    A first release that stands years before all others, under a name that was somebody else's then, is none of the package.
+    Nobody is sent to a release that has neither a wheel for that Python nor a source archive, or no wheel at all of a package that is
+    hard to build. A first release that stands years before all others, under a name that was somebody else's then, is none of the package.
     Empty for a package whose releases are not bundled; ``among`` lists others than the bundled ones.
     """
     python = _python(facts)

@@ -15,6 +15,8 @@ from envdoctor.report.model import Diagnosed
 from envdoctor.report.plain import printable
 from envdoctor.report.sheet import STYLES, Sheet
 
+# Their value stands not in the line that states them.
+_OF_ANOTHER_FILE = frozenset(("plan.deepspeed_differs",))
 _MOST_OTHERS = 2
 _MOST_LINES = 4
 _MOST_DETAIL = 8
@@ -69,7 +71,8 @@ def _said(diagnosed: Diagnosed, found: Because, *, full: bool) -> str:
         return printable(" and ".join([found.condition] * found.condition.startswith("requires ") + said))
     if diagnosed.finding.detail:
         return printable(diagnosed.finding.detail)
-    return f"with {_listed(others, found, full=full)}" if others else ""
+    value = printable(f"{found.value}; ") if found.fact in _OF_ANOTHER_FILE else ""
+    return f"{value}with {_listed(others, found, full=full)}" if others else value
 
 
 def _is_all_that_is_used(reason: Because) -> bool:

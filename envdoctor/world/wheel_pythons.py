@@ -34,6 +34,11 @@ def wheels_of(name: str, release: str) -> Wheels | None:
     return _found("packages", name, release)
 
 
+def is_hard_to_build(name: str) -> bool:
+    """Whether a package is one of those whose source archive wants a compiler and more."""
+    return name in _packages("compiled")
+
+
 def wheels_beside_source(name: str, release: str) -> Wheels | None:
     """The wheels of a release that is compiled from its source archive where there is none; None of packages that are easily built."""
     return _found("compiled", name, release)

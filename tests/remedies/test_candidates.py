@@ -13,6 +13,7 @@ from packaging.version import Version
 from envdoctor.facts.versions import Ranged, exact, version_condition
 from envdoctor.remedies.candidates import distances, installable, moved, nearest_first, pinned
 from envdoctor.world.releases import Release, known_until, releases
+from envdoctor.world.wheel_pythons import SYSTEMS, wheels_of
 from tests.remedies.universe import invented, release, stated
 
 KNOWN = tuple(map(exact, ("1.0", "1.1", "1.2", "2.0", "2.1")))
@@ -34,7 +35,16 @@ def test_releases_for_another_python_are_never_proposed(python: str) -> None:
     patch = python if python.count(".") > 1 else f"{python}.99"
     for one in releases("torch"):
         runs = one.requires_python is None or SpecifierSet(one.requires_python).contains(Version(patch), prereleases=True)
-        assert (one.version in offered) == (runs and not one.yanked), one
+        wheels = wheels_of("torch", one.version)
+        built = wheels is None or any(wheels.suit(int(python.split(".")[1]), system) for system in SYSTEMS)
+        assert (one.version in offered) == (runs and built and not one.yanked), one
+
+
+def test_releases_without_a_wheel_for_the_python_are_never_proposed() -> None:
+    """triton has no source archive, and xformers before 0.0.13 nothing but one that wants a compiler for CUDA."""
+    assert "1.1.1" not in {one.text for one in installable("triton", stated({"python": "3.11"}))}
+    assert "1.1.1" in {one.text for one in installable("triton", stated({"python": "3.9"}))}
+    assert "0.0.12" not in {one.text for one in installable("xformers", stated({}))}
 
 
 def test_a_python_told_by_its_minor_release_is_its_last_patch_release() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from envdoctor.facts.fact import Origin
-from envdoctor.sources.plans.deepspeed import read_setting
+from envdoctor.sources.plans.deepspeed import configuration_of, read_setting
+from envdoctor.sources.plans.deepspeed_differs import ARGUMENTS, DIFFERS, differing
 from envdoctor.sources.plans.fsdp import read_fsdp
 from envdoctor.sources.plans.reader import Reader, Table, is_open, word
 from envdoctor.sources.plans.refused_arguments import KEYS, OPEN, REFUSED, refused
@@ -57,6 +58,10 @@ def say_refused(reader: Reader, table: Table, *, whole: bool = True) -> None:
     found = tuple(refused(given))
     if found:
         reader.say(REFUSED, found, KEYS[0] if KEYS[0] in table else "fp16")
+    settings = configuration_of(reader, table.get("deepspeed"))
+    compared = {key: OPEN if is_open(table[key]) else table[key] for key in ARGUMENTS if key in table}
+    if settings and (differ := tuple(differing(settings, compared, whole=False))):
+        reader.say(DIFFERS, differ, "deepspeed")
 
 
 def read_checkpointing_kwargs(reader: Reader, table: Table, *keys: str) -> None:

@@ -64,6 +64,18 @@ def read_setting(reader: Reader, setting: object, *keys: str) -> None:
         reader.skip(named, "no mapping of settings: not a DeepSpeed configuration")
 
 
+def configuration_of(reader: Reader, setting: object) -> Table | None:
+    """The configuration that the ``deepspeed`` field is or names; None where it is not there to be read."""
+    if isinstance(setting, dict) or not isinstance(setting, str) or is_open(setting) or setting.lstrip().startswith("{"):
+        return setting if isinstance(setting, dict) else None
+    found = beside(reader.path, setting)
+    try:
+        value = read_plan(found).value if found is not None else None
+    except EnvdoctorError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def stage_of_name(named: str) -> str | None:
     """The ZeRO stage that the name of a DeepSpeed configuration says, as those of most projects do: ``ds_z3_config.json``."""
     last = named.replace("\\", "/").rpartition("/")[2].lower()

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor.facts.fact import Skip
+from envdoctor.sources.plans.deepspeed_differs import ARGUMENTS, DIFFERS, differing
 from envdoctor.sources.plans.fsdp import VERSIONS, fsdp_configuration, wrap_of
 from envdoctor.sources.plans.refused_arguments import KEYS, OPEN, REFUSED, refused
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
-from envdoctor.sources.scripts.deepspeed import read_configuration
+from envdoctor.sources.scripts.deepspeed import read_configuration, settings_of
 from envdoctor.sources.scripts.kinds import Known, Symbol
 from envdoctor.sources.scripts.loading import read_model_kwargs
 from envdoctor.sources.scripts.names import LOCAL
@@ -101,6 +102,10 @@ def _made(reading: Reading, call: Call, kind: str, spared: frozenset[str]) -> No
     found = tuple(refused({key: _shown(reading.of(*given[key])) for key in KEYS if key in given})) if call.whole else ()
     if found:
         claims.state(REFUSED, found, call.line, call.scope)
+    if "deepspeed" in call.keywords and "deepspeed" not in later and (settings := settings_of(reading, call, "deepspeed")) is not None:
+        compared = {key: _shown(reading.of(*given[key])) for key in ARGUMENTS if key in given}
+        if differ := tuple(differing(settings, compared, whole=call.whole and kind == "transformers")):
+            claims.state(DIFFERS, differ, call.line_of("deepspeed"), call.scope)
     if not call.whole:
         why = "the training arguments come from a ** that is not shown: give what fills them as well"
         claims.skips.append(Skip(reading.source.place(call.line), why))

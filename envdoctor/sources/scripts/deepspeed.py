@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -9,6 +10,7 @@ from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
 from envdoctor.sources.plans.deepspeed import makes_fused_adam
+from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.reading import Call, Reading
 
@@ -16,6 +18,7 @@ from envdoctor.sources.scripts.reading import Call, Reading
 _STAGE = 2
 _OF_FILES = ("plan.distributed", "plan.offload", "plan.max_grad_norm", "plan.deepspeed_fused_adam", "plan.deepspeed_optimizer")
 _OF_AN_ENGINE = ("plan.gradient_accumulation", "plan.fp16", "plan.bf16")
+_DEEPEST = 3
 _OFFLOAD = {(False, False): "none", (True, False): "optimizer", (False, True): "parameters", (True, True): "both"}
 
 
@@ -152,3 +155,32 @@ def _configuration(reading: Reading, named: str, line: int, *, by_itself: bool) 
     for fact in facts:
         if fact.name in _OF_FILES or (by_itself and fact.name in _OF_AN_ENGINE):
             reading.claims.adopt(fact)
+
+
+def settings_of(reading: Reading, call: Call, keyword: str) -> Mapping[object, object] | None:
+    """The configuration that a call is given, as far as it is constant: a dict, or the file that a constant path names."""
+    table = reading.evaluator.table(*call.keywords[keyword]) if keyword in call.keywords else None
+    if table is not None:
+        return _plain(reading, table)
+    known = reading.value(call, keyword)
+    if known is None or known.default or not isinstance(known.value, str) or not 0 < len(known.value) <= 1024 or "\0" in known.value:
+        return None
+    folder = Path(reading.source.path).parent
+    places = [folder / up / known.value for up in ("", "..", "../..")]
+    try:
+        found = next(filter(is_file, places), None)
+        value = read_plan(found).value if found is not None else None
+    except (OSError, EnvdoctorError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _plain(reading: Reading, table: Table, depth: int = 0) -> Mapping[object, object]:
+    plain_values: dict[object, object] = {}
+    for name, entry in table.entries.items():
+        inner = reading.evaluator.table(*entry) if depth < _DEEPEST else None
+        known = None if inner is not None else reading.of(*entry)
+        plain_values[name] = (
+            _plain(reading, inner, depth + 1) if inner is not None else known.value if known and not known.default else None
+        )
+    return plain_values
