@@ -17,6 +17,7 @@ from envdoctor.logs.installer_rules import CONTRADICT, OF_INSTALLERS
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure
+from envdoctor.remedies.lines import covers, is_ancient, later_in_line, with_companions
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed
 from envdoctor.world.built_for_torch import built_for, packages
@@ -36,7 +37,7 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
 
     What the search found for the stated releases is one of them.
     """
-    cures = tuple(_recent(cure, finding, stated) for cure in cures)
+    cures = tuple(_whole(_recent(cure, finding, stated), finding, stated) for cure in cures)
     # What a command of this tool would compute is no cure yet.
     cures = (*(cure for cure in cures if not cure.text.startswith(_ASKS)), *(cure for cure in cures if cure.text.startswith(_ASKS)))
     if finding.rule.id in OF_INSTALLERS:
@@ -64,7 +65,7 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
     elsewhere = finding.rule.id in _ASKED and not sought.pins.keys() <= own  # that it does not ask there, no requirement tells
     alone = not elsewhere and sought.clears == (finding.rule.id,) and _is_stated(found, stated) and broken_by(found.pins, stated) is None
-    if alone and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
+    if alone and not any(covers(cure.pins, sought.pins) for cure in pins):
         ordered[1:1] = [found]
     places = [place for place, cure in enumerate(cures) if cure.pins]
     before, behind = cures[: places[0]], cures[places[0] :]
@@ -79,15 +80,26 @@ def _recent(cure: Cure, finding: Finding, stated: Facts) -> Cure:
     The code that asks is of about the day when it came: what is years later breaks that code elsewhere. The first one is rarely without
     faults that the next ones of its series mend.
     """
-    if len(cure.pins) != 1 or any(name.startswith("packages.") for name in stated):
+    if len(cure.pins) != 1:
         return cure
     ((name, pin),) = cure.pins.items()
     spec = next((one for other, one in _ranges(finding) if other == name and not _is_upper(one) and _admits(one, pin)), "")
-    if not spec:
+    if not spec or finding.rule.id in OF_INSTALLERS:
         return cure
+    if any(fact.startswith("packages.") for fact in stated):
+        later = later_in_line(name, spec, exact(pin.removeprefix("==")), stated) if finding.rule.id in _ASKED else None
+        return cure if later is None else replace(cure, pins={name: pinned(name, later, stated)})
     fits = [one for one in installable(name, stated) if version_condition(spec).admits(one)]
+    if fits and is_ancient(name, fits[0]):
+        # Who has less than that has none of it: what is current is what people have installed since.
+        return replace(cure, pins={name: pinned(name, later_in_line(name, spec, fits[0], stated), stated)})
     fits = [one for one in fits if _series(one) == _series(fits[0])]
     return replace(cure, pins={name: pinned(name, fits[-1], stated)}) if fits else cure
+
+
+def _whole(cure: Cure, finding: Finding, stated: Facts) -> Cure:
+    """The cure with what has to move with torch."""
+    return replace(cure, pins=with_companions(cure.pins, stated)) if finding.rule.id in _ASKED and TORCH in cure.pins else cure
 
 
 def _series(release: Exact) -> str:

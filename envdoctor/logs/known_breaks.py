@@ -11,31 +11,15 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.abstract_methods import judge_abstract
+from envdoctor.logs.break_form import Break
+from envdoctor.logs.device_breaks import DEVICE_BREAKS
 from envdoctor.logs.environments import judge_environment
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.templates_given import judge_template
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.unpacked_values import judge_registry, judge_unpacked
-from envdoctor.records import dataclass
 
 ARGUMENT, ATTRIBUTE, TENSORS, RUN = "error-argument-refused", "error-attribute-missing", "error-tensors-disagree", "error-of-the-run"
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """``says`` is a pattern of the error. Where frames were printed, ``line`` must be in the code of the innermost one and ``within`` be
-    the function of one. A stated release of the first of ``packages`` that ``since`` does not admit refutes it."""
-
-    says: str
-    means: str
-    behind: str
-    advice: str
-    rule: str
-    packages: tuple[str, ...] = ()
-    since: str = ""
-    pins: tuple[tuple[str, str], ...] = ()
-    line: str = ""
-    within: str = ""
 
 
 _ONE_OPENCV = (
@@ -360,7 +344,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
 
     ``around`` is what was pasted with it, where that is short.
     """
-    for one in BREAKS:
+    for one in (*BREAKS, *DEVICE_BREAKS):
         if re.search(one.says, failure.told) and _is_there(one, failure, around) and not _is_refuted(one, facts):
             owner = one.packages[0] if one.packages else "code"
             edge = f"{owner}:{'-'.join(re.findall(r'[a-z0-9]+', one.means.lower())[:6])}"

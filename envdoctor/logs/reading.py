@@ -39,6 +39,11 @@ _SAYS = re.compile(
 )
 
 
+# "addmm_impl_cpu_" not implemented for 'Half', without the first or the last of its quotes, or with other ones.
+_KERNEL = re.compile(
+    r"(?<![\w\"'])(?P<q>[\"'`\u201c\u2018]?)(?P<kernel>[A-Za-z]\w*(?:_\w*|Kernel\w*))[\"'`\u201d\u2019]?\s{1,3}not implemented for "
+    r"[\"'`\u201c\u2018]?(?P<type>Half|BFloat16|Float8_\w{4,9}|Bool|Long|Int|Char|Byte)\b[\"'`\u201d\u2019]?"
+)
 # The optimizer's class is anybody's; rules have the one that most people use. DeepSpeed wraps its own.
 _OF_AN_OPTIMIZER = re.compile(
     r"'(?!DeepSpeed)(?:[A-Z]\w{0,40})?(?:Adam|SGD|Optim|Adafactor|Adagrad|Lion|RMSprop|Shampoo|Muon|Lamb|LAMB)\w{0,40}' "
@@ -92,6 +97,10 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
     for number, joined in _wrapped(lines):
         looking.match(plain_line(joined), number, joined)
     failures = read_failures(lines)
+    for number, whole in _kernels_cut(lines):
+        looking.match(plain_line(whole), number, whole)
+        if not failures:
+            failures = (Failure("", whole, number),)
     refusal = read_refusal(lines)
     if not failures and refusal is None and skim.lines <= _QUOTED:
         few = skim.lines <= PASTED
@@ -126,6 +135,18 @@ def read_misspelt(reading: Reading, rules: Iterable[Rule]) -> Reading:
     for number, line in reading.lines:
         looking.match_misspelt(plain_line(line), number, line)
     return replace(reading, shown=looking.found)
+
+
+def _kernels_cut(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """What torch says of a kernel that a type does not have, in its own quotes, where a line has lost them or its beginning."""
+    for number, line in lines:
+        found = _KERNEL.search(line) if "not implemented for" in line else None
+        if found is not None and (whole := _whole(found)) not in line:
+            yield number, whole
+
+
+def _whole(found: re.Match[str]) -> str:
+    return f"\"{found['kernel']}\" not implemented for '{found['type']}'"
 
 
 def _wrapped(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -13,9 +13,11 @@ from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installed_otherwise import TORCH_FOR_PYTHON, advise, judge_passed_over
 from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
 from envdoctor.logs.overlapping import judge_overlapping
+from envdoctor.logs.own_pins import loosen, too_tight
 from envdoctor.logs.pythons import python_within, take_python
 from envdoctor.logs.refusal import Asked, Refusal, Unavailable
 from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_no_package, judge_not_filled_in, judge_together, judge_tried
+from envdoctor.logs.same_release import judge_same_release
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.whose_index import judge_list
 from envdoctor.records import replace
@@ -49,7 +51,7 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
     contradiction = _contradiction(refusal.asked) if common is None else None
     if common is not None:
         yield common
-    elif contradiction is None and (same := _same_release(refusal)) is not None:
+    elif contradiction is None and (same := judge_same_release(refusal, translated)) is not None:
         yield same
     elif contradiction is not None:
         yield contradiction
@@ -108,30 +110,25 @@ def _wanted_by_all(refusal: Refusal, facts: Facts) -> Hit | None:
     return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, by, "python"), edge=f"{by}:{name}")
 
 
-def _same_release(refusal: Refusal) -> Hit | None:
-    """Two statements that go together by PEP 440, since a local label makes no other release: the installer refuses them."""
-    for one in refusal.asked:
-        public, label, _ = one.specifier.removeprefix("==").partition("+")
-        if label and any(other.name == one.name and other.specifier == f"=={public}" for other in refusal.asked):
-            detail = (
-                f"{one.name}=={public} and {one.name}{one.specifier} go together, as PEP 440 has it; what takes them for two is this "
-                f"release of {refusal.tool or 'the installer'}: an earlier or a later one, or the label left out of the requirement"
-            )
-            if ".dev" in public:
-                detail += (
-                    "; a nightly index drops such builds after some weeks, and then there is none to find: take a later one, or a release"
-                )
-            packages = _named(refusal.tool, translated(one.name))
-            return Hit(CONTRADICT, True, (), detail=detail, packages=packages, edge=f"{refusal.tool}:{one.name}")
-    return None
-
-
 def _clash(name: str, one: Asked, other: Asked, *, own: bool, also: bool) -> Hit:
     detail = f"{one.words()}, and {other.words()}: no release of {name} is both"
     lines = [(name, side.specifier) for side, moves in ((other, own), (one, own and also)) if moves]
+    loosened = too_tight(name, one, other)
+    if loosened is not None:
+        # A project's own pin is taken off before what others have released moves.
+        lines = [(name, loosened[1].specifier), *lines]
     pins = (*lines, *_ways_out(name, one, other))
     packages = _named(name if not one.by else translated(one.by), translated(other.by), name)
-    return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=pins, edge=f"{translated(other.by)}:{name}")
+    return Hit(
+        CONTRADICT,
+        True,
+        (),
+        detail=detail,
+        packages=packages,
+        pins=pins,
+        edge=f"{translated(other.by)}:{name}",
+        advice=loosen(name, loosened),
+    )
 
 
 def _ways_out(name: str, one: Asked, other: Asked) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,7 @@ from envdoctor.logs.run_sentences import SENTENCES
 from envdoctor.logs.served_sentences import SERVING
 from envdoctor.logs.shapes import judge_shape
 from envdoctor.logs.specifiers import admits
+from envdoctor.logs.stated_card import judge_card
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
@@ -61,7 +62,8 @@ def judge_wrapped(failure: Failure, facts: Facts) -> Hit | None:
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
-    if (told := judge_shape(failure) or judge_older_cuda(failure.told, facts) or judge_no_nccl(failure, facts)) is not None:
+    of_card = judge_older_cuda(failure.told, facts) or judge_card(failure.told, facts)
+    if (told := judge_shape(failure) or of_card or judge_no_nccl(failure, facts)) is not None:
         return told
     default = judge_dataclass_default(failure, facts) or judge_declared(failure, facts)
     if (told := default or judge_endless(failure) or judge_taken(failure, facts)) is not None:

@@ -60,7 +60,7 @@ def test_an_object_of_the_caller_s_own_class_is_no_other_environment(capsys: pyt
         log = "AttributeError: 'DownloadConfig' object has no attribute 'storage_options'"
         first, *_ = findings(capsys, tmp_path, log, '[packages]\ndatasets = "2.11.0"\n')
     assert set(first["packages"]) == {"evaluate", "datasets"}
-    assert sorted(str(one["pins"]) for one in first["fixes"] if "pins" in one) == ["{'datasets': '==2.10.1'}", "{'evaluate': '==0.4.1'}"]
+    assert sorted(str(one["pins"]) for one in first["fixes"] if "pins" in one) == ["{'datasets': '==2.10.1'}", "{'evaluate': '==0.4.6'}"]
 
 
 def test_what_a_method_sets_that_was_not_called_is_no_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.remedies.lines import later_in_line
 from envdoctor.world.releases import release_texts
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
@@ -161,3 +164,31 @@ def test_a_name_of_no_release_is_of_a_copy_that_somebody_changed(capsys: pytest.
     assert told["fixes"][0]["note"].startswith(
         "install the diffusers that the project brings or names (a folder diffusers in its repository"
     )
+
+
+def test_a_project_s_own_exact_pin_goes_before_what_others_released(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "ERROR: Cannot install mytool and transformers==4.40.2 because these package versions have conflicting dependencies.\n\n"
+        "The conflict is caused by:\n    mytool 0.2.1 depends on tokenizers==0.13.2\n"
+        "    transformers 4.40.2 depends on tokenizers<0.20 and >=0.19"
+    )
+    told = findings(capsys, tmp_path, log)[0]
+    assert told["fixes"][0]["note"].startswith("take tokenizers==0.13.2 out of the requirements of mytool")
+
+
+def test_torch_moves_with_its_torchvision_and_on_windows_with_its_index(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    old, new = {"torch/__init__.py": ""}, {"torch/__init__.py": "def concatenate(): ...\n"}
+    log = "AttributeError: module 'torch' has no attribute 'concatenate'"
+    facts = 'os = "windows"\ncuda = "11.3"\n[packages]\ntorch = "1.12.1"\n'
+    with atlas_of(tmp_path, {"torch": {"1.12.1": old, "1.13.0": new, "1.13.1": new}}):
+        told = findings(capsys, tmp_path, log, facts)[0]
+    assert told["fixes"][0]["pins"] == {"torch": "==1.13.1+cu117", "torchvision": "==0.14.1+cu117"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "first", "taken"),
+    [("3.11.0", "3.16.2", "3.50.2"), ("3.50.2", "3.16.2", "3.16.2"), ("4.0.2", "4.31.5", "4.44.1")],
+)
+def test_going_up_takes_the_last_of_the_line_and_going_back_the_nearest(stated: str, first: str, taken: str) -> None:
+    facts = Facts({"packages.gradio": Fact("packages.gradio", exact(stated), Origin("stated"))})
+    assert later_in_line("gradio", f">={first}", exact(first), facts).text == taken
