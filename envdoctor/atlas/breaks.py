@@ -16,7 +16,7 @@ from envdoctor.atlas.masks import read
 from envdoctor.atlas.reach import reach
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import plain_call
-from envdoctor.atlas.stack import Stack, holds, places
+from envdoctor.atlas.stack import Stack, holds, places, standing
 from envdoctor.atlas.takes import Reached, Take, Takes, module_at
 from envdoctor.records import dataclass
 from envdoctor.world.dependencies import Dependency, dependencies
@@ -78,6 +78,7 @@ def import_breaks(
     owners = _owners(stack)
     where = {package: places(bound.volume, stack.releases[package]) for package in owners.values() if (bound := open_package(package))}
     where.update(taken_for or {})
+    offered = {package: _standing(package, stack.releases[package]) for package in where} | dict(taken_for or {})
     waiting: list[tuple[str, str, str]] = []
     for package in where:
         found = None if package in _VENDORING or package in stack.idle else takes_of(package)
@@ -101,10 +102,10 @@ def import_breaks(
         lacking: list[tuple[int, str, Line]] = []
         for group in groups:
             provider = owners.get(group.top)
-            if provider is not None and holds(_any_bad(provider, group), where[provider]):
-                lacking += [(line.place, provider, line) for line in group.lines if holds(_mask(provider, line.take.bad), where[provider])]
+            if provider is not None and holds(_any_bad(provider, group), offered[provider]):
+                lacking += [(one.place, provider, one) for one in group.lines if holds(_mask(provider, one.take.bad), offered[provider])]
         for _, provider, line in sorted(lacking, key=itemgetter(0)):
-            yield from _broken(stack, package, provider, line, where, entry, root)
+            yield from _broken(stack, package, provider, line, {**where, provider: offered[provider]}, entry, root)
         for crossing in () if settled.issuperset(crossings) else crossings:
             if crossing in settled:
                 continue
@@ -287,6 +288,12 @@ def _broken(
         number = found[1].line_of(take, where[package][-1])
         bad = _mask(provider, take.bad)
         yield Break(package, provider, take.name, take.call, take.path, number, entry, root, told is True, bad)
+
+
+def _standing(package: str, release: str) -> tuple[int, ...]:
+    """The releases by which what one offers is judged: that of its own minor, where one alone of its neighbours is of it."""
+    bound = open_package(package)
+    return () if bound is None else standing(bound.volume, release)
 
 
 @lru_cache(maxsize=256)

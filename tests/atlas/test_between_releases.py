@@ -18,6 +18,11 @@ PACKAGES = {
         "1.0": {"acme/__init__.py": "class Old: pass\n"},
         "2.0": {"acme/__init__.py": "class New: pass\n"},
     },
+    "patched": {
+        "1.26.4": {"patched/__init__.py": "nan = NaN = float('nan')\n"},
+        "2.0.2": {"patched/__init__.py": "nan = float('nan')\n"},
+    },
+    "array": {"1.0": {"array/__init__.py": "import patched\ndef fill(value=patched.NaN): pass\n"}},
     "user": {
         "1.0.9": {"user/__init__.py": "from acme import Old\n"},
         "1.1.9": {"user/__init__.py": "from acme import New\n"},
@@ -60,6 +65,15 @@ def test_what_it_declares_says_on_which_side_it_is(monkeypatch: pytest.MonkeyPat
 )
 def test_without_a_declaration_against_it_nothing_is_told(monkeypatch: pytest.MonkeyPatch, specifier: str, user: str, acme: str) -> None:
     assert _told(monkeypatch, specifier, user=user, acme=acme) == ()
+
+
+@pytest.mark.parametrize(
+    ("patched", "told"), [("2.0.0", ["array:patched.NaN"]), ("2.0.2", ["array:patched.NaN"]), ("1.26.9", []), ("1.27", [])]
+)
+def test_a_release_of_a_minor_that_was_read_offers_what_that_one_does(
+    monkeypatch: pytest.MonkeyPatch, patched: str, told: list[str]
+) -> None:
+    assert [hit.edge for hit in _told(monkeypatch, "", array="1.0", patched=patched)] == told
 
 
 def test_before_the_first_that_was_read_one_of_its_minor_stands_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
