@@ -19,6 +19,10 @@ IDLE = "compiled-part-for-another-torch"
 _PACKAGE = "packages."
 # Nobody but OpenMMLab's packages, which the atlas does not have, loads them: a script all of whose imports it has does not.
 _OF_OPENMMLAB = ("mmcv", "mmcv-full")
+_ITS_INDEX = (
+    "its wheels are on OpenMMLab's index alone (-f https://download.openmmlab.com/mmcv/dist/cuXXX/torchX.Y/index.html, with the CUDA and "
+    "the torch that are there): what the package index has is compiled from source"
+)
 _PYTORCH_LABEL = re.compile(r"(?:cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu)?", re.ASCII)
 
 
@@ -90,6 +94,7 @@ def _hit(facts: Facts, name: str, release: Exact, words: str, pins: tuple[tuple[
         line=place.line,
         yields=True,
         edge=name,
+        by_hand=_ITS_INDEX if name in _OF_OPENMMLAB else "",
         headline=f"{name} {release} was compiled for torch {words}, not for {torch}",
     )
 

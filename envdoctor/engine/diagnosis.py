@@ -219,7 +219,7 @@ def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
 
 def _from_defect(defect: Defect, rule: Rule) -> Finding:
     location = None if defect.file is None else Location(defect.file, defect.line)
-    return Finding(rule, "matched", rule.severity, location=location, detail=defect.detail, packages=defect.packages)
+    return Finding(rule, "matched", rule.severity, location=location, detail=defect.detail, packages=defect.packages, advice=defect.advice)
 
 
 __all__ = ["Because", "Diagnosis", "Finding", "Location", "Outcomes", "Status", "diagnose", "finding_of"]

@@ -55,13 +55,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something wrong inside a recognised target: becomes a finding of the rule it names."""
+    """Something wrong inside a recognised target: becomes a finding of the rule it names. ``advice`` stands for the rule's own words."""
 
     rule: str
     detail: str
     file: str | None = None
     line: int | None = None
     packages: tuple[str, ...] = ()
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,23 +19,28 @@ Listed: TypeAlias = "Callable[[str], Sequence[Release]]"
 
 # Whose build is of a torch, and so has the label of that build.
 _OF_TORCH = ("torchvision", "torchaudio")
+_MINORS = range(6, 16)
 _ENDLESS = exact("999999999")
 # Days from a first release to the second that only names which changed hands have: transformers 0.1 (1135), datasets 0.0.9 (1850).
 _CHANGED_HANDS = 1000
 
 
 @lru_cache(maxsize=256)
-def _installable(package: str, python: str | None, day: str) -> tuple[Exact, ...]:
+def _installable(package: str, python: str | None, system: str | None, day: str) -> tuple[Exact, ...]:
     known = releases(package)
     hard, minor = is_hard_to_build(package), minor_of(python)
-    fit = [one for one in known if (one.wheel or not hard) and _has_wheel(package, one.version, minor)]
+    for suits in (system, ""):  # where no release has a wheel for the system, the Python alone tells
+        fit = [one for one in known if (one.wheel or not hard) and _has_wheel(package, one.version, minor, suits)]
+        if fit or not suits:
+            break
     return _fit(fit or known, python)
 
 
-def _has_wheel(package: str, release: str, minor: int | None) -> bool:
-    """Whether a release that has no source archive has a wheel for a Python, on whatever system."""
-    wheels = None if minor is None else wheels_of(package, release)
-    return wheels is None or any(wheels.suit(minor or 0, system) for system in SYSTEMS)
+def _has_wheel(package: str, release: str, minor: int | None, system: str | None) -> bool:
+    """Whether a release that has no source archive has a wheel for a Python and a system, where these are stated."""
+    wheels = None if minor is None and not system else wheels_of(package, release)
+    minors = _MINORS if minor is None else (minor,)
+    return wheels is None or any(wheels.suit(one, at) for one in minors for at in ((system,) if system else SYSTEMS))
 
 
 def minor_of(python: str | None) -> int | None:
@@ -77,7 +82,7 @@ def installable(package: str, facts: Facts, among: Listed | None = None) -> tupl
     """
     python = _python(facts)
     if among is None:
-        return _installable(package, python, as_of())
+        return _installable(package, python, _system(facts), as_of())
     return _fit(among(package), python)
 
 
@@ -92,6 +97,14 @@ def _python(facts: Facts) -> str | None:
     python = value.text if isinstance(value, Exact) else None
     # "3.10" as people state it means some patch release of it: the last one.
     return python if python is None or python.count(".") > 1 else f"{python}.99"
+
+
+def _system(facts: Facts) -> str | None:
+    """The stated system; empty where the wheels of that machine are in no table, None where nobody says."""
+    system, machine = facts.text("os"), facts.text("machine")
+    if system not in (None, *SYSTEMS) or (machine not in (None, "x86_64", "amd64") and system != "macos"):
+        return ""
+    return system
 
 
 def distances(current: PackageValue | None, known: Sequence[Exact]) -> list[int]:
@@ -114,13 +127,17 @@ def nearest_first(package: str, wanted: VersionCondition, facts: Facts) -> tuple
     else from the highest down, then those of earlier rows from the highest down; and of all these first what a stated range admits.
     """
     value = facts.value(f"packages.{package}")
-    return _nearest_first(package, wanted.text, value if isinstance(value, (Exact, Ranged)) else None, _python(facts), as_of())
+    return _nearest_first(
+        package, wanted.text, value if isinstance(value, (Exact, Ranged)) else None, _python(facts), _system(facts), as_of()
+    )
 
 
 # Of many files in a run most are told the same fixes.
 @lru_cache(maxsize=4096)
-def _nearest_first(package: str, text: str, value: Exact | Ranged | None, python: str | None, day: str) -> tuple[Exact, ...]:
-    wanted, known = version_condition(text), _installable(package, python, day)
+def _nearest_first(
+    package: str, text: str, value: Exact | Ranged | None, python: str | None, system: str | None, day: str
+) -> tuple[Exact, ...]:
+    wanted, known = version_condition(text), _installable(package, python, system, day)
     if not isinstance(value, Exact):
         admitted = version_condition(value.text if isinstance(value, Ranged) else "")
         return tuple(sorted(_latest_first(known, wanted), key=lambda release: not admitted.admits(release)))

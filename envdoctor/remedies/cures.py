@@ -154,6 +154,9 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
         if not (isinstance(value, Exact) and wanted.admits(value)):
             candidates[package] = nearest_first(package, wanted, stated)[:_MOST_TRIED] or _named(package, spec)
     if not all(candidates.values()):
+        if len(candidates) == 1 and (other := _other_side(next(iter(candidates)), finding, stated, known)) is not None:
+            yield other
+            return
         asked = next(filter(None, (python_of(name, version_condition(fix.pins[name])) for name in candidates if not candidates[name])), "")
         yield Cure("code", note, {}, {}, f"install {ranges}{f', under Python {asked}' if asked else ''}")
         return
@@ -165,6 +168,19 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
     if clears:
         exactly = {package: pinned(package, release, stated) for package, release in pins.items()}
         yield Cure("pin", note or f"any of {ranges}", exactly, {}, bounds=_bounds(fix, pins, finding))
+
+
+def _other_side(package: str, finding: Finding, stated: Facts, known: Known) -> Cure | None:
+    """A release of another package of the finding that clears it, where those that this one should have no wheel for the stated system."""
+    if stated.value("os") is None or not nearest_first(package, version_condition(""), stated):
+        return None
+    for name in finding.packages:
+        if name != package and isinstance(stated.value(f"packages.{name}"), Exact):
+            tried = nearest_first(name, version_condition(""), stated)[:_MOST_TRIED]
+            first = next((one for one in tried if _clears({name: one}, finding, stated, known)), None)
+            if first is not None:
+                return Cure("pin", f"no {package} for the present {name} has a wheel here", {name: pinned(name, first, stated)}, {})
+    return None
 
 
 def _bounds(fix: Fix, pins: Mapping[str, Exact], finding: Finding) -> dict[str, str]:

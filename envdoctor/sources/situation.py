@@ -20,6 +20,7 @@ RANKS = (
 # Scripts, notebooks and launchers install too.
 _DECLARED = tuple(RANKS.index(rank) for rank in ("requirements", "lock", "script", "plan"))
 _STACK = (RANKS.index("installed"), RANKS.index("facts file"))
+_OF_AN_IMAGES_TORCH = ("cuda", "cudnn")
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
 
@@ -51,6 +52,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     facts: dict[str, Fact] = {}
     spoken: dict[str, int] = {}
     elsewhere: set[str] = set()
+    replaced: set[Origin] = set()
     together: dict[str, list[Fact]] = {}
     defects = [defect for _, found in parts for defect in found.defects]
     for rank, fact in said:
@@ -67,11 +69,15 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
         if before is not None and not overruled and contradict(before, fact) and not _is_said_otherwise(fact.name, facts):
             defects.append(_disagreement(before, fact))
+            if fact.name == "packages.torch":
+                replaced.add(before.origin)
             if rank in _STACK and spoken[fact.name] in _DECLARED and fact.name.startswith("packages."):
                 elsewhere.add(before.origin.source)
         facts[fact.name] = fact
         spoken[fact.name] = rank
     facts.update((name, _united(some)) for name, some in together.items())
+    # The CUDA and the cuDNN of an image are those of the torch that it has, and nothing of another one.
+    facts = {name: fact for name, fact in facts.items() if name not in _OF_AN_IMAGES_TORCH or fact.origin not in replaced}
     # Pins of a file go together, with its Python. Where the stack has another release of one, no installation has the rest beside it.
     facts = {
         name: fact

@@ -47,6 +47,22 @@ def test_releases_without_a_wheel_for_the_python_are_never_proposed() -> None:
     assert "0.0.12" not in {one.text for one in installable("xformers", stated({}))}
 
 
+@pytest.mark.parametrize(
+    ("package", "facts", "offered"),
+    [
+        ("torchcodec", {"os": "windows"}, False),
+        ("torchcodec", {"os": "linux"}, True),
+        ("torchcodec", {}, True),
+        ("torchcodec", {"os": "windows", "machine": "aarch64"}, True),
+        ("torchcodec", {"os": "linux", "python": "3.14"}, False),
+    ],
+)
+def test_a_release_without_a_wheel_for_the_stated_system_or_python_is_never_proposed(
+    package: str, facts: dict[str, object], offered: bool
+) -> None:
+    assert ("0.5" in {one.text for one in installable(package, stated(facts))}) is offered
+
+
 def test_a_python_told_by_its_minor_release_is_its_last_patch_release() -> None:
     with invented({"alpha": (release("1.0", python=">=3.10.4"), release("1.1", python=">=3.11"))}):
         assert [one.text for one in installable("alpha", stated({"python": "3.10"}))] == ["1.0"]

@@ -527,6 +527,14 @@ def test_what_wandb_wrote_down_of_a_run_is_no_list_to_install(tmp_path: Path, fo
 
 
 LABELLED = "build-label-without-its-index"
+
+
+@pytest.mark.parametrize("label", ["cu113", "cpu", "cu116"])
+def test_the_index_of_the_pinned_label_is_told(tmp_path: Path, label: str) -> None:
+    (defect,) = collected(write(tmp_path / "requirements.txt", f"torch==1.12.1+{label}\n")).defects
+    assert f"https://download.pytorch.org/whl/{label}`" in defect.advice
+
+
 CU118 = "https://download.pytorch.org/whl/cu118"
 
 

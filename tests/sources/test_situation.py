@@ -48,6 +48,13 @@ def test_a_contradiction_between_two_sources_is_told(weak: str, strong: str, tol
         assert ".venv" in merged.defects[0].detail
 
 
+@pytest.mark.parametrize(("torch", "kept"), [("2.4.0", False), ("1.13.1", True)])
+def test_the_cudnn_of_an_image_is_nothing_of_another_torch(torch: str, kept: bool) -> None:
+    image = said("Dockerfile", packages__torch="1.13.1", cuda="11.6", cudnn="==8.*", os="linux")
+    merged = merge([("image", image), ("facts file", said("facts.toml", packages__torch=torch))], closed=False)
+    assert ("cudnn" in merged.facts, "cuda" in merged.facts, "os" in merged.facts) == (kept, kept, True)
+
+
 def test_a_default_a_log_and_what_is_set_contradict_nobody() -> None:
     default = Collected((Fact("plan.fp16", False, Origin("default of TrainingArguments")), Fact("model.type", "glm", Origin("x"))))
     assert merge([("plan", default), ("facts file", said("facts.toml", plan__fp16=True))], closed=False).defects == ()

@@ -138,8 +138,8 @@ class Declarations:
     def skip(self, what: str, why: str, *, lost: bool = False) -> None:
         self.skips.append(Skip(plain(what, 4096), plain(why), lost))
 
-    def defect(self, rule: str, detail: str, file: str, line: int | None, packages: tuple[str, ...] = ()) -> None:
-        self.defects.append(Defect(rule, plain(detail), file, line, packages))
+    def defect(self, rule: str, detail: str, file: str, line: int | None, packages: tuple[str, ...] = (), advice: str = "") -> None:
+        self.defects.append(Defect(rule, plain(detail), file, line, packages, plain(advice)))
 
     def say(self, fact: Fact) -> None:
         """State a fact that is no package; the first statement of a name stays."""

@@ -54,7 +54,8 @@ def say_without_index(lines: Iterable[Labelled], indexes: Indexes, declarations:
         if all(_lacks(url, one.label) for url in urls):
             told = f"{one.requirement} is a build that the package index does not have"
             beside = f", and {_shown(urls)} has builds of another kind" if urls else " and no line names PyTorch's index"
-            declarations.defect(WITHOUT_INDEX, told + beside, one.file, one.line, (canonical(one.requirement.name),))
+            advice = f"put `--extra-index-url https://download.pytorch.org/whl/{one.label}` into the file"
+            declarations.defect(WITHOUT_INDEX, told + beside, one.file, one.line, (canonical(one.requirement.name),), advice)
             return
 
 
