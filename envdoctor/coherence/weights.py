@@ -97,9 +97,18 @@ def _loads_as_said(facts: Facts) -> bool:
     asked, release = facts.get("plan.load_dtype"), facts.value("packages.transformers")
     if asked is not None and not asked.origin.source.startswith("default of"):
         return asked.value == "auto" or asked.origin.source.endswith("auto, as the model is stored")
-    if facts.text("plan.trainer") in ASK_FOR_A_DTYPE:
+    if facts.text("plan.trainer") in ASK_FOR_A_DTYPE or _is_loaded_by_trl(facts):
         return False
     return isinstance(release, (Exact, Ranged)) and version_condition(">=5").relation(release) is True
+
+
+def _is_loaded_by_trl(facts: Facts) -> bool:
+    """Whether a trainer of TRL's is given the name of the model: from 0.27.0 on it asks for float32 by itself (create_model_from_path of
+    trl/trainer/utils.py; 0.26.2 asks for auto)."""
+    release = facts.value("packages.trl")
+    if facts.text("plan.trainer") != "trl" or "plan.load_dtype_argument" in facts or not isinstance(release, (Exact, Ranged)):
+        return False
+    return version_condition(">=0.27.0").relation(release) is True
 
 
 def dtypes(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:

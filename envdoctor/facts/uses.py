@@ -22,6 +22,8 @@ _EXPERIMENTAL = ".experimental."
 _OF_THE_PACKAGE_ITSELF = frozenset(("torch.load", "torch.save"))
 # A value that is given, and that no constant shows: a name, a function, a call.
 SOME = "..."
+OF, DOWNLOAD = "of", "huggingface_hub.snapshot_download"
+"""What ``from_pretrained`` is given beside its arguments where the folder that it loads was downloaded."""
 _MORE = "**"
 # What checks ask of a script, beside what rules wait for.
 LOADS_WITH_VLLM = ("vllm", "$ vllm serve")

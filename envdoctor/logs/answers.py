@@ -25,6 +25,7 @@ from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.composite_configs import judge_composite
 from envdoctor.logs.error_classes import with_releases_of_class
+from envdoctor.logs.everyday_names import is_of_a_snapshot
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, likely_place, older_or_between, on_both_sides
@@ -59,6 +60,7 @@ from envdoctor.logs.through_subclasses import asked_through
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies
+from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import release_texts
 
 TWINS = ("pytorch-lightning", "lightning")
@@ -170,6 +172,8 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
 
 def _classes_meant(statement: MissingMember, failure: Failure, facts: Facts) -> Iterator[Iterable[str]]:
     """The classes that may be meant, one way to guess them after the other: the last one looks into all packages."""
+    if is_of_a_snapshot(statement.cls, map(package_of, failure.packages)):
+        return
     for passed in (False, True):
         yield _nearest_owner(classes_called(statement.cls, failure, passed=passed), failure)
     yield derived_from(statement, failure)

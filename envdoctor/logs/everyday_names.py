@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from envdoctor.atlas.shelf import open_package
 
@@ -23,6 +24,16 @@ _WORDS = frozenset(_EVERYDAY.split())
 # A word alone is what anybody calls a class, but for a long one.
 _ALONE = re.compile(r"[A-Z]?[a-z]{1,9}")
 _OWN = re.compile(r"(?:My|Custom|Our)[A-Z]\w*")
+
+
+# Classes that repositories on the hub bring along as code of their own, and packages that have taken a copy of some of them.
+_OF_SNAPSHOTS = re.compile(r"(?:ChatGLM|QWen|Bai[Cc]huan|InternLM|XVERSE|Xverse|Skywork|Aquila|MiniCPM|Orion|Tele[Cc]hat)[A-Z]\w*")
+_WITH_COPIES = frozenset(("diffusers", "vllm", "sglang", "lmdeploy", "ms-swift", "ipex-llm", "megatron-core", "modelscope"))
+
+
+def is_of_a_snapshot(name: str, near: Iterable[str]) -> bool:
+    """Whether a class of this name is of the code of a snapshot: nothing that has a copy of it is ``near``, among the frames."""
+    return bool(_OF_SNAPSHOTS.fullmatch(name)) and _WITH_COPIES.isdisjoint(near)
 
 
 def is_everyday(name: str) -> bool:

@@ -11,6 +11,7 @@ from envdoctor.remedies.installable import FAMILY
 from envdoctor.remedies.universe import Option, Universe, named
 from envdoctor.remedies.verdicts import Verdicts
 
+_PARTS = "nvidia-"
 Look: TypeAlias = "tuple[object, ...]"
 
 
@@ -64,13 +65,24 @@ class Domains:
         lowest = [version_condition(f">={self._floors[name][package].text}") for name in staying if package in self._floors[name]]
         options = [one for one in self._universe.options(package) if one.release and all(floor.admits(one.release) for floor in lowest)]
         if package not in self._adds:
-            return options
+            return [one for one in options if self._is_meant(package, one.release)]
         wanted = [version_condition(spec) for spec in self._adds[package]]
         if self._universe.installable(package):
             return [one for one in options if one.release and any(spec.admits(one.release) for spec in wanted)]
         # The one release that a rule names of a package whose releases are not listed: its author has seen it.
         releases = [release for spec in self._adds[package] if (release := named(spec)) is not None]
         return [self._universe.option(package, release, 1, upward=True) for release in dict.fromkeys(releases)]
+
+    def _is_meant(self, package: str, release: Exact | None) -> bool:
+        """Whether a release is one of those that the rules name, where they name single ones of a part of CUDA: no other fits a torch, nor
+        is a torch exchanged for a part of it."""
+        told = [[*fix_specs(goal.finding)] for goal in self._goals]
+        named_parts = [[spec for name, spec, _ in specs if name.startswith(_PARTS) and named(spec) is not None] for specs in told]
+        if not told or not all(named_parts):
+            return True
+        if package in FAMILY:
+            return False
+        return not package.startswith(_PARTS) or any(named(spec) == release for specs in named_parts for spec in specs)
 
     def _builds(self, package: str) -> list[Option]:
         """Builds of releases for another CUDA that a check names: no list of releases tells them apart."""

@@ -214,6 +214,15 @@ def test_a_dtype_by_its_name_is_meant(tmp_path: Path, told: dict[str, str]) -> N
     assert rules(weights.dtypes(read, _said(told))) == []
 
 
+@pytest.mark.parametrize(("trl", "harm"), [("0.26.2", True), ("0.27.0", False), ("0.29.0", False)])
+def test_a_trainer_of_trl_that_is_given_a_name_asks_for_float32(tmp_path: Path, trl: str, harm: bool) -> None:
+    read = read_snapshot(model(tmp_path, torch_dtype="float32"))
+    by_name = situation(transformers="5.1.0", trl=trl, plan_trainer="trl")
+    assert rules(weights.dtypes(read, by_name)) == (["snapshot-dtype-not-of-config"] if harm else [])
+    by_hand = situation(transformers="5.1.0", trl=trl, plan_trainer="trl", plan_load_dtype_argument="none")
+    assert rules(weights.dtypes(read, by_hand)) == ["snapshot-dtype-not-of-config"]
+
+
 def _said(told: Mapping[str, str]) -> Facts:
     stated = situation(transformers="5.0.0", **{name: value for name, value in told.items() if name.startswith("plan_")})
     unused = [Fact("not_loaded", (told["not_loaded"],), Origin("stated"))] if "not_loaded" in told else []

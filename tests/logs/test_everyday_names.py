@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
+from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday, is_of_a_snapshot
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
@@ -40,6 +40,13 @@ def test_names_of_everybody() -> None:
     assert not any(map(is_everyday, ("nf4_detach", "num_logits_to_keep", "", "_")))
     assert all(map(is_anybodys_class, ("Encoder", "MyTrainer", "CustomModel", "ResNet", "UNet", "ImageDataset")))
     assert not any(map(is_anybodys_class, ("LoraConfig", "Accelerator", "SFTConfig")))
+
+
+def test_a_class_of_a_repositorys_own_code_is_of_a_package_where_that_is_seen() -> None:
+    assert is_of_a_snapshot("ChatGLMTokenizer", ("transformers",))
+    assert is_of_a_snapshot("QWenTokenizer", ())
+    assert not is_of_a_snapshot("ChatGLMTokenizer", ("diffusers",))
+    assert not is_of_a_snapshot("LlamaTokenizer", ())
 
 
 def test_what_a_package_gives_at_its_top_is_its_own() -> None:

@@ -321,7 +321,7 @@ def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
         table["distributed_type"] = switch[1]
         lines["distributed_type"] = lines[switch[0]]
         table["deepspeed_config"] = {key: table.get(key) for key in ("zero_stage", "offload_optimizer_device", "offload_param_device",
-                                                                     "deepspeed_config_file")}  # fmt: skip
+                                                                     "deepspeed_config_file", "zero3_init_flag")}  # fmt: skip
         table["fsdp_config"] = {key: table.get(key) for key in ("fsdp_offload_params", "fsdp_activation_checkpointing",
                                                                   "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
                                                                   "fsdp_transformer_layer_cls_to_wrap", "fsdp_version",

@@ -31,6 +31,7 @@ SETTINGS = Settings(
 
 _MEGATRON = (("megatron_lm_tp_degree", "plan.tensor_parallel"), ("megatron_lm_pp_degree", "plan.pipeline_parallel"))
 _SPREAD = "megatron_lm_sequence_parallelism"
+_INIT = "zero3_init_flag"
 
 
 def _recognises(_: Table, keys: frozenset[str]) -> bool:
@@ -105,6 +106,9 @@ def _deepspeed(reader: Reader, table: Table) -> None:
     config = table.get("deepspeed_config")
     if not isinstance(config, dict):
         return
+    # DeepSpeedPlugin then tells transformers nothing of ZeRO-3 (accelerate/utils/dataclasses.py of 0.20.3 and later).
+    if word(config.get(_INIT) if config.get(_INIT) is not None else "").lower() in ("false", "no", "0"):
+        reader.say("plan.zero_init", False, "deepspeed_config", _INIT)
     named = config.get("deepspeed_config_file")
     if is_yes(named):
         read_setting(reader, named, "deepspeed_config", "deepspeed_config_file")

@@ -40,6 +40,9 @@ def read_engines(reading: Reading) -> None:
 def _plugin(reading: Reading, call: Call) -> None:
     claims, line = reading.claims, call.line
     claims.state("plan.deepspeed", True, line, call.scope)
+    begins = reading.value(call, "zero3_init_flag")
+    if begins is not None and begins.value is False:
+        claims.say("plan.zero_init", begins, call.line_of("zero3_init_flag"), call.scope)
     stage = reading.value(call, "zero_stage")
     if "zero_stage" in call.keywords and (stage is None or stage.value not in (1, 2, 3)):
         claims.unknown("plan.distributed", line, call.scope, "zero_stage= of no constant value")

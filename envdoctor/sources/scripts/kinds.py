@@ -40,11 +40,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A value. ``default`` names the setting of the command line whose default it is, written on ``line``."""
+    """A value. ``default`` names the setting of the command line whose default it is, written on ``line``; ``fetched`` says that what
+    stands there is the folder into which a repository of this name was downloaded."""
 
     value: object
     default: str = ""
     line: int | None = None
+    fetched: bool = False
 
 
 def same_value(one: Known | None, other: Known | None) -> bool:

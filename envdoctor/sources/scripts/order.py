@@ -22,9 +22,12 @@ def read_order(reading: Reading, loads: list[Call]) -> None:
     engines = list(reading.named("deepspeed", "initialize"))
     made = [call for call in reading.calls if call.last[:1].isupper() and arguments_kind(reading, call.name)]
     made += reading.methods(*_PARSES)
-    if engines and not made and not begins and (loads or shows_all(reading)):
-        # An engine of one's own takes the model as it was made.
-        reading.claims.state("plan.zero_init", False, engines[0].line, engines[0].scope)
+    if engines and not made and not begins:
+        # An engine of one's own takes the model as it was made, by the script or by what it imports of the project's own.
+        if loads or shows_all(reading):
+            reading.claims.state("plan.zero_init", False, engines[0].line, engines[0].scope)
+        else:
+            reading.claims.unknown("plan.zero_init", engines[0].line, engines[0].scope, "the model is made elsewhere")
     if not loads or not made or begins:
         return
     first = {scope: min(call.line for call in made if call.scope is scope) for scope in {call.scope for call in made}}

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact
 from envdoctor.facts.same_uses import COMPILE_SETTINGS, COMPILES_NOTHING, list_same
-from envdoctor.facts.uses import CODE_USES, PROVIDED_FOR, SOME, WRAPPERS
+from envdoctor.facts.uses import CODE_USES, DOWNLOAD, OF, PROVIDED_FOR, SOME, WRAPPERS
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.compiling import compiles_module
 from envdoctor.sources.scripts.kinds import Made, Symbol, Table
@@ -157,8 +157,12 @@ def _cast_to(call: Call) -> tuple[ast.expr | None, Scope]:
 
 
 def _surroundings(reading: Reading, call: Call) -> Iterator[str]:
-    """The context of another package that a model is loaded in, as if it were one of the arguments."""
+    """The context of another package that a model is loaded in, and the download that its folder is of, as if they were arguments."""
     node: ast.AST | None = call.node if call.name.endswith(".from_pretrained") else None
+    if node is not None and call.at is None:
+        named = reading.value(call, "pretrained_model_name_or_path", 0)
+        if named is not None and named.fetched:
+            yield f"{OF}={DOWNLOAD}"
     while node is not None:
         below, node = node, reading.outline.parents.get(id(node))
         for item in node.items if isinstance(node, ast.With) and isinstance(below, ast.stmt) else ():

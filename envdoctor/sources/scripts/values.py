@@ -239,7 +239,7 @@ class Evaluator:
         kind = self.of(words["repo_type"], scope, depth) if "repo_type" in words else Known("model")
         named = next((words[name] for name in _REPOSITORY if name in words), node.args[0] if node.args else None)
         known = self.of(named, scope, depth) if kind is not None and kind.value in ("model", None) else None
-        return known if known is not None and isinstance(known.value, str) else None
+        return replace(known, fetched=True) if known is not None and isinstance(known.value, str) else None
 
     def _table_of(self, node: ast.Call, scope: Scope, depth: int) -> Known:
         return Known(self.keywords(node, scope, depth))

@@ -70,6 +70,14 @@ def test_one_setting(tmp_path: Path, text: str, expected: dict[str, FactValue | 
     assert {name: found.get(name) for name in expected} == expected
 
 
+@pytest.mark.parametrize("flag", ["false", "'false'", "False"])
+def test_a_model_that_zero_3_does_not_divide_as_it_is_made(tmp_path: Path, flag: str) -> None:
+    text = (
+        f"compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\ndeepspeed_config: {{zero_stage: 3, zero3_init_flag: {flag}}}\n"
+    )
+    assert stated(collect(tmp_path, text))["plan.zero_init"] is False
+
+
 def test_the_layers_that_fsdp_is_told_to_wrap(tmp_path: Path) -> None:
     found = collect(
         tmp_path,

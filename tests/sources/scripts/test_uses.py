@@ -34,6 +34,10 @@ SHOWS: dict[str, str] = {
         "from transformers import HfArgumentParser, TrainingArguments\nfrom trl import SFTTrainer\n"
         "p = HfArgumentParser((Model, TrainingArguments))\nm, t = p.parse_args_into_dataclasses()\nSFTTrainer(args=t)"
     ),
+    "transformers.*Tokenizer*.from_pretrained(of=huggingface_hub.snapshot_download)": (
+        "from huggingface_hub import snapshot_download\nfrom transformers import AutoTokenizer\n"
+        "path = snapshot_download('a/b', local_files_only=True)\nAutoTokenizer.from_pretrained(path)"
+    ),
     "?.data = torch.float32": (
         "import torch\nfrom peft import get_peft_model\nm = get_peft_model(a, b)\nfor name, part in m.named_modules():\n"
         "    if 'lora_' in name:\n        part.to(torch.float32)"
