@@ -14,7 +14,7 @@ from envdoctor.checks.held_by_both import with_who_holds_it
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, WHERE_INSTALLED, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
-from envdoctor.checks.whole_lists import lacks_few, scanned_names
+from envdoctor.checks.whole_lists import brought_otherwise, lacks_few, scanned_names
 from envdoctor.facts.fact import REQUIRED, Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.records import replace
@@ -28,7 +28,8 @@ _PACKAGE = "packages."
 def stated_together(facts: Facts) -> tuple[Hit, ...]:
     """Every requirement of a stated release that another stated release does not meet, or that a complete list does not hold; what two of
     them require of a third that no release is; and releases that do not run on the stated Python."""
-    hits = tuple(_hits(facts))
+    by_conda = brought_otherwise(facts)
+    hits = tuple(hit for hit in _hits(facts) if hit.rule != UNMET or not by_conda.issuperset(hit.packages[:2]))
     stated = _stated_names(facts)
     absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stated}
     if scanned_names(facts) or not lacks_few(len(absent), len(stated)):

@@ -37,3 +37,12 @@ def scanned_names(facts: Facts) -> frozenset[str]:
         for name, fact in facts.by_name.items()
         if name.startswith(_PACKAGE) and fact.origin.source.startswith("installed")
     )
+
+
+def brought_otherwise(facts: Facts) -> frozenset[str]:
+    """The packages that a file has conda bring, or a wheel that it names: what the index says of its own builds is not said of these.
+
+    Of an environment that was read, or a complete list, everything is there, however it came.
+    """
+    present = facts.value("present")
+    return frozenset(present) if isinstance(present, tuple) and not facts.closed and not scanned_names(facts) else frozenset()

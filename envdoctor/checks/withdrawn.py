@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.whole_lists import brought_otherwise
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.world.releases import yanked
@@ -13,14 +14,15 @@ _PACKAGE = "packages."
 
 
 def withdrawn(facts: Facts) -> tuple[Hit, ...]:
-    """Every pinned or installed release that was yanked; a build with a label of its own is none of them."""
+    """Every pinned or installed release that was yanked; a build with a label of its own is none of them, nor one of conda's."""
     hits = []
+    by_conda = brought_otherwise(facts)
     for fact in facts.by_name.values():
         value = fact.value
         if not fact.name.startswith(_PACKAGE) or not isinstance(value, Exact):
             continue
         name = fact.name.removeprefix(_PACKAGE)
-        reason = yanked(name, value.text)
+        reason = None if name in by_conda else yanked(name, value.text)
         if reason is not None:
             told = f'with the reason "{reason}"' if reason else "with no reason given"
             place = fact.origin

@@ -6,6 +6,7 @@ import pytest
 
 from envdoctor.checks.stated_together import stated_together
 from envdoctor.checks.whole_lists import lacks_few
+from envdoctor.checks.withdrawn import withdrawn
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 
@@ -46,3 +47,13 @@ def test_a_long_list_of_which_one_package_lacks_a_few_was_whole_before_that_one_
     absent: int, stated: int, asking: int, whole: bool
 ) -> None:
     assert lacks_few(absent, stated, asking=asking) is whole
+
+
+@pytest.mark.parametrize(("present", "told"), [((), True), (("torch",), True), (("torch", "torchvision"), False)])
+def test_what_conda_brings_is_not_held_against_the_index(present: tuple[str, ...], told: bool) -> None:
+    pins = {"packages.torch": "1.10.0", "packages.torchvision": "0.11.0"}
+    facts = [Fact(name, parse_value(name, release), Origin("facts.toml", "facts.toml", 1)) for name, release in pins.items()]
+    facts += [Fact("present", present, Origin("environment.yml"))] if present else []
+    known = Facts().with_facts(facts)
+    assert bool(stated_together(known)) is told
+    assert bool(withdrawn(known)) is ("torchvision" not in present)
