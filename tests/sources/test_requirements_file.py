@@ -614,3 +614,10 @@ def test_a_line_of_several_pins_is_for_a_projects_own_installer(tmp_path: Path) 
     }  # fmt: skip
     wrong = collected(write(tmp_path / "requirements.txt", "numpy pandas==1.0\n"))
     assert [defect.rule for defect in wrong.defects] == ["requirement-malformed"]
+
+
+@pytest.mark.parametrize(("torch", "malformed"), [("1.6.0", False), ("2.1.0", True)])
+def test_the_latest_of_openmmlab_is_a_requirement_to_the_pip_of_its_day(tmp_path: Path, torch: str, malformed: bool) -> None:
+    found = collected(write(tmp_path / "requirements.txt", f"mmcv-full==latest+torch{torch}+cu101\nnumpy==1.19.5\n"))
+    assert [defect.rule for defect in found.defects] == ["requirement-malformed"] * malformed
+    assert any("pip from 24.1 on" in skip.why for skip in found.skips) is not malformed

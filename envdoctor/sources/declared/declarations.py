@@ -27,6 +27,8 @@ _DIRECT = re.compile(r"(?:[a-z]+\+)?[a-z]{2,12}://|\.{0,2}[/\\]|[A-Za-z]:\\|file
 # What packaging raises of a text that is no requirement or whose marker cannot be judged; a ValueError also of a number without end.
 _REFUSALS = (ValueError, UndefinedComparison, UndefinedEnvironmentName, RecursionError)
 _LONGEST = 2000
+# OpenMMLab's own instructions of the days of torch 1: ``mmcv-full==latest+torch1.6.0+cu101``, which the pip of those days takes.
+_LEGACY = re.compile(r"==\s*latest\+torch1\.")
 _PIN = re.compile(r"==\s*[^,*]+")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9][A-Za-z0-9._-]{0,200})")
 
@@ -83,6 +85,9 @@ class Declarations:
             requirement = _requirement(text)
             installed = self.installation.applies(requirement.marker, extra)
         except _REFUSALS as error:
+            if _LEGACY.search(text):
+                self.skip(place, f"{text}: which release this is, is not known; pip from 24.1 on takes it for no requirement")
+                return None
             self.defect("requirement-malformed", f"{plain(repr(text))} is no requirement: {_reason(error)}", file, line)
             return None
         if not installed:
