@@ -26,10 +26,15 @@ def demand_hits(outline: Outline, stack: Stack, origin: Callable[[int], Origin])
     for said in outline.said:
         if said.kind != DEMANDS:
             continue
-        for name in _packages(said.text):
-            release = stack.python if name == "python" else stack.releases.get(name, "")
-            if release and any(_fails(atom, release, python=name == "python") for atom in said.condition.split(",")):
-                yield _hit(said, name, release, origin(said.line))
+        stated = [(name, stack.python if name == "python" else stack.releases.get(name, "")) for name in _packages(said.text)]
+        there = [(name, release) for name, release in stated if release]
+        # Of two that give the module nobody knows which one is imported.
+        if there and all(_misses(said, *one) for one in there):
+            yield _hit(said, *there[0], origin(said.line))
+
+
+def _misses(said: Said, name: str, release: str) -> bool:
+    return any(_fails(atom, release, python=name == "python") for atom in said.condition.split(","))
 
 
 def _packages(module: str) -> tuple[str, ...]:
