@@ -24,6 +24,7 @@ from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.composite_configs import judge_composite
+from envdoctor.logs.coupled import held_by, with_all_that_is_taken, within_required
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_of_a_snapshot
 from envdoctor.logs.fitting import Fitting
@@ -44,7 +45,6 @@ from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, met
 from envdoctor.logs.plain_objects import judge_output
 from envdoctor.logs.renames import change_of_code, instead
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
-from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingAttribute,
@@ -59,9 +59,7 @@ from envdoctor.logs.syntax_nodes import judge_node
 from envdoctor.logs.through_subclasses import asked_through
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import replace
-from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
-from envdoctor.world.releases import release_texts
 
 TWINS = ("pytorch-lightning", "lightning")
 # Two that are released for each other: neither moves alone. https://github.com/unslothai/unsloth/issues/2003
@@ -274,7 +272,12 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
             when = f"so in {write(asked.gone, volume.releases)}; what the releases before take is not shown by their source"
     if not asked.there:
         when = absent_everywhere(asked)
-    good = _good(asked, volume, place, unread=bool(between))
+    suits = asked.there & with_all_that_is_taken(asked.symbol.partition("(")[0], caller, volume, facts)
+    good = _good(replace(asked, there=suits) if suits else asked, volume, place, unread=bool(between))
+    good = within_required(volume.name, good, facts)
+    held = held_by(volume.name, good, facts)
+    if held and release:
+        good = []  # one of two that are released for each other moves alone nowhere
     likely = _likely_callers(asked, failure, facts)
     # What moved under its users is put back first; that they have followed since is the other way.
     pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *(pin for one in likely for pin in one.pins()))))
@@ -291,9 +294,9 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         pins = ()
         detail = f"{_told(asked, caller, facts, release, when)}; {meant.partition(':')[0].partition('.')[0]} has one"
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
-    held = () if release else _held_by(volume.name, good, facts)
     if held:
-        detail += f"; {' and '.join(f'{name} {asks}' for name, asks in held)}, so that it moves with it"
+        moves = f"{volume.name} stays, or both move" if release else "it moves with it"
+        detail += f"; {' and '.join(f'{name} {asks}' for name, asks in held)}, so that {moves}"
     also = (*(name for name, _ in held), *(one.package for one in likely))
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *also) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
@@ -302,6 +305,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     advice, by_hand = ("", "") if beyond else change_of_code(asked, place, caller.package, caller.where, everybodys=everybodys)
     if moves_with and not pins:
         advice = f"pip install --upgrade {moves_with} {volume.name}: the two are released for each other"
+    if held and release and not pins and not advice:
+        advice = f"a release of {caller.package or 'what asks for it'} that is for {volume.name} {release}, which {held[0][0]} requires"
     if meant:
         advice, by_hand = f"from {meant.replace(':', ' import ')}", ""
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice, by_hand=by_hand)
@@ -312,22 +317,6 @@ def _is_made_by_none(asked: Asked, where: tuple[int, ...]) -> bool:
     return (
         asked.family in (ATTRIBUTE, NAME) and not asked.told and len(where) == 1 and bool(asked.there) and not asked.there >> where[0] & 1
     )
-
-
-def _held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The stated packages that require a release of another one which does not cure it, in words."""
-    found: list[tuple[str, str]] = []
-    for fact in facts:
-        stated = facts.value(fact) if fact.startswith("packages.") else None
-        name = fact.removeprefix("packages.")
-        for one in dependencies(name, stated.text.partition("+")[0]) or () if isinstance(stated, Exact) else ():
-            if one.name == package and one.specifier and good and not any(_meet(one.specifier, spec, package) for spec in good):
-                found.append((name, f"{stated} requires {package}{one.specifier}"))
-    return tuple(found)
-
-
-def _meet(one: str, other: str, package: str) -> bool:
-    return any(admits(one, text) and admits(other, text) for text in release_texts(package))
 
 
 def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[LikelyCaller, ...]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.masks import stretches
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import neighbours, places
 from envdoctor.checks.hardware import torch_for_gpu
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -18,6 +22,8 @@ TOKENIZER, MODEL_TYPE, GPU = (
     "torch-wheel-lacks-gpu-kernels",
 )
 
+# Where an engine has a module for each type of models.
+_ENGINES = {"vllm": "vllm.model_executor.models", "sglang": "sglang.srt.models"}
 _TOKENIZER = re.compile(r"Tokenizer class (?P<name>[A-Za-z]\w{2,80}) does not exist or is not currently imported")
 _GPU = re.compile(r"(?P<gpu>[\w .()-]{3,80}?) with CUDA capability sm_(?P<sm>\d{2,3}) is not compatible with the current PyTorch")
 
@@ -30,6 +36,8 @@ def judge_model(failure: Failure, facts: Facts) -> Hit | None:
         return _known(TOKENIZER, f"the tokenizer class {name}", name, tokenizer_spans(name), facts)
     kind = parse_model_type(failure)
     if isinstance(kind, UnknownModelType):
+        if (engine := _of_engine(kind.name, facts)) is not None:
+            return engine
         return _known(MODEL_TYPE, f"the model type {kind.name}", kind.name, span_of(kind.name), facts)
     return None
 
@@ -57,6 +65,29 @@ def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -
             f"start Python (a notebook's kernel) anew where transformers {stated} is installed; transformers.__version__ says which runs"
         )
         return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=f"{name}:elsewhere", advice=advice)
+    return None
+
+
+def _of_engine(name: str, facts: Facts) -> Hit | None:
+    """A stated engine that has models of its own and none of this type until a later release: to move transformers alone cures nothing."""
+    for engine, folder in _ENGINES.items():
+        stated, told, bound = facts.value(f"packages.{engine}"), look_up(f"{folder}.{name}"), open_package(engine)
+        if not isinstance(stated, Exact) or told is None or bound is None or not told.there:
+            continue
+        first = stretches(told.there)[0][0]
+        where = places(bound.volume, stated.text) or neighbours(bound.volume, stated.text)
+        if not where or max(where) >= first or not told.gone >> max(where) & 1:
+            continue
+        since = bound.volume.releases[first]
+        detail = (
+            f"{engine} {stated.text} has no {name} either ({folder}.{name} is there in {since}): another transformers alone is no cure; "
+            f"{engine} requires a transformers for its models"
+        )
+        over = (f"transformers-lacks-{name.replace('_', '-')}",)
+        return Hit(
+            MODEL_TYPE, True, (), detail=detail, packages=(engine,), pins=((engine, f">={since}"),), edge=f"{engine}:{name}",
+            headline=f"{engine} {stated.text} and its transformers are older than the model type {name}", over=over,
+        )  # fmt: skip
     return None
 
 

@@ -72,7 +72,7 @@ def test_what_a_stated_package_imports_itself_is_not_told_of_a_models_code(capsy
     told = findings(capsys, tmp_path, MISSED, stated)[0]
     assert told["rule"] == "error-name-missing"
     assert "llamafactory 0.9.2.dev0 asks for it" in told["detail"]
-    assert {"llamafactory": "==0.9.2"} in [fix.get("pins") for fix in told["fixes"]]
+    assert any("llamafactory" in (fix.get("pins") or {}) for fix in told["fixes"])
     told = findings(capsys, tmp_path, MISSED, NOTHING + '[packages]\ntransformers = "4.48.2"\n')[0]
     assert told["rule"] == "remote-code-llama-flash-attention-2"
 
