@@ -33,6 +33,8 @@ Examine: TypeAlias = "Callable[[list[Path], Stack, Opener], Sequence[Hit]]"
 
 _HERE = os.path.dirname(os.path.dirname(__file__))
 _READING = tuple(os.path.join(_HERE, *room) for room in (("app",), ("facts",), ("files",), ("syntax",), ("sources", "scripts")))
+# One of these stands in every file that compares a release.
+_OF_RELEASES = ("__version__", "version_info", "get_distribution", "metadata")
 _MOST_FILES = 1000
 _MOST_REMOTE = 100
 
@@ -184,7 +186,7 @@ def _outline(source: Source) -> Outline:
     hides = in_one_step(source.body, source.text)
     outline = read_tree(ast.Module([*_by_star(source), *source.body], []), source.text, "__main__", hides=hides)
     # What it says is asked of packages alone; what it demands of them is asked of it.
-    outline = replace(outline, said=demands_of(source.body) if "version" in source.text else [])
+    outline = replace(outline, said=demands_of(source.body) if any(word in source.text for word in _OF_RELEASES) else [])
     idle = functions_not_called(source)
     if not idle:
         return outline

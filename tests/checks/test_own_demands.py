@@ -63,6 +63,8 @@ def test_a_python_that_the_file_refuses() -> None:
     assert [rule for rule, _, _ in told(text, python="3.8.10")] == [AT_IMPORT]
     assert told(text, python="3.9") == told(text) == []
     assert told("assert sys.version_info > (3, 9)\n", python="3.9.1") == []
+    # Its caller comes to it under an older Python alone.
+    assert told("def f():\n    assert sys.version_info < (3, 9)\n", python="3.11") == []
 
 
 @pytest.mark.parametrize(
