@@ -58,4 +58,5 @@ def test_who_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: s
     wanted = {way: (trains if runs else makes) for way, (_, makes, trains) in SCRIPTS.items()}
     if runs:  # of trl 0.18 PPOTrainer is a Trainer, which this script does not have train
         wanted["PPO"] = False
+        wanted["evaluates"] = True  # accelerate unwraps the model there as well
     assert found == wanted

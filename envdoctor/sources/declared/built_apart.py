@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-from packaging.requirements import Requirement
+from typing import TYPE_CHECKING
 
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
@@ -19,6 +18,9 @@ from envdoctor.sources.declared.package_index import Indexes, is_of_pytorch
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import releases
 from envdoctor.world.wheel_pythons import wheels_beside_source
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 WITHOUT_TORCH = "built-apart-from-torch"
 
