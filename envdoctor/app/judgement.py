@@ -21,7 +21,6 @@ from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.rulebook import Rulebook
-from envdoctor.sources.declared.built_apart import WITHOUT_TORCH
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import release_texts
 
@@ -73,6 +72,10 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
 
 def _without_built(defects: Sequence[Defect], facts: Facts) -> tuple[Defect, ...]:
     """The defects without those of builds that were done: what is there already is not built again."""
+    if not defects:
+        return ()
+    from envdoctor.sources.declared.built_apart import WITHOUT_TORCH
+
     present = facts.value("present")
     there = frozenset(present) if isinstance(present, tuple) else frozenset()
     return tuple(one for one in defects if one.rule != WITHOUT_TORCH or there.isdisjoint(one.packages))
