@@ -241,8 +241,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if holds(asked.maybe, where):
         return None
     if holds(asked.there, where):
-        known = _of_namesake(asked, failure, facts, where[-1]) or judge_sibling(asked, failure, facts)
-        return known or _another_ran(asked, failure, release, where[-1])
+        return _of_namesake(asked, failure, facts, where[-1]) or _another_ran(asked, failure, release, where[-1])
     if holds(asked.gone, where):
         place = where[-1]
         when = since(volume, asked.gone, place, asked.there)
@@ -365,7 +364,7 @@ def _of_namesake(asked: Asked, failure: Failure, facts: Facts, place: int) -> Hi
                 back = ((volume.name, one) for one in good_specifiers(volume, asked.there, place))
                 packages = tuple(dict.fromkeys((*hit.packages, volume.name)))
                 return replace(hit, packages=packages, pins=tuple(dict.fromkeys((*hit.pins, *back))))
-    return None
+    return judge_sibling(asked, failure, facts)
 
 
 def _another_ran(asked: Asked, failure: Failure, release: str, place: int) -> Hit | None:

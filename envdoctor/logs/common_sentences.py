@@ -7,6 +7,20 @@ from envdoctor.logs.run_sentences import Sentence
 # Each was looked up where it is raised: torch 2.13.0 (its Python files, and the strings of libtorch_cpu.so and libtorch_cuda.so),
 # transformers 5.24.0, accelerate 1.15.0, peft 0.21.2. What stands under each is what the code around it tests.
 COMMON = (
+    # A pointer begins with "version https://git-lfs.github.com/spec/v1", a page with "<":
+    # https://github.com/tuanct1997/Federated-Learning-ASR-based-on-wav2vec-2.0/issues/7
+    Sentence(
+        r"invalid load key, 'v'",
+        "The file of weights is a pointer of git-lfs: it was cloned without its contents",
+        "such a pointer begins with the v of version, and is about 130 bytes long",
+        "git lfs install, and git lfs pull in the clone; or fetch the file itself (hf download MODEL --force-download)",
+    ),
+    Sentence(
+        r"invalid load key, '<'",
+        "The file of weights is a web page: what was asked for was answered with a login, an error or a page of confirmation",
+        "a page begins with <; a Google Drive link, a link to the page of a file (blob in place of resolve), or no token",
+        "open it with a text editor, and fetch the file itself (gdown ID, hf download MODEL --force-download)",
+    ),
     # https://github.com/lllyasviel/ControlNet/issues/708, https://github.com/FlorianFuerrutter/genQC/issues/1; the atlas has the
     # argument from open-clip-torch 2.26.1 on.
     Sentence(

@@ -144,10 +144,14 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
             f"python -c 'import {hidden['name']}' with the Python that runs prints why it fails; where it lacks a name of another package: "
             f"pip install -U {' '.join(names)}, with what it imports (for sentence-transformers also huggingface_hub), and a restart"
         )
+    if len(lacking) > 1:
+        # One of them alone leaves the same message.
+        together = " ".join(lacking)
+        advice = f"python -m pip install -U {together}, all of them, with the Python that runs; a new environment where it still says so"
     told = _BESIDE.search(failure.message)
     beside = name if told is not None and (name := package_of(told["name"].lower())) in listed() else ""
     packages = named(*names, beside, raised)
-    pins = tuple(pin for name in lacking if name in listed() for pin in newest_for(name, facts))
+    pins = tuple(pin for name in lacking if name in listed() and len(lacking) == 1 for pin in newest_for(name, facts))
     if lacking and "git+" in quoted(failure.message):
         detail = (
             f"{who} {' and '.join(names)} from a repository: what the index has under that name is not it, and may be what is installed"

@@ -4,6 +4,8 @@ that is another package's.
 
 from __future__ import annotations
 
+import re
+
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.shelf import open_package
@@ -96,6 +98,8 @@ def _tell_submodule(module: str, name: str, volume: Volume, failure: Failure) ->
 def tell_another(symbol: str, family: str, volume: Volume, release: str, gone: int, failure: Failure) -> Hit:
     """What the stated release has, and the run did not find: its files are not those that ran. ``gone`` are the releases without it."""
     caller = caller_of(failure, volume.name)
+    if family == ATTRIBUTE and _is_set_by_itself(symbol, volume):
+        return _tell_unset(symbol, volume, release, gone, caller.package)
     forks = FORKS.get(volume.name, ())
     moved = dict.fromkeys(name for name in (volume.name, caller.package) if name)
     fork = f", or {' or '.join(forks)} was installed over it, which has the same import name" if forks else ""
@@ -113,6 +117,36 @@ def tell_another(symbol: str, family: str, volume: Volume, release: str, gone: i
         headline=f"{volume.name} {release} is stated, and its files have {symbol}",
         advice=f"pip install -U {' '.join(moved)} with the Python that runs (python -m pip), then start it, or the kernel, anew: what was "
         f"imported before stays in memory; {_look(symbol.partition('.')[0])}",
+    )
+
+
+def _is_set_by_itself(symbol: str, volume: Volume) -> bool:
+    """Whether methods of a class set what an object of it lacks: when they do, no release says."""
+    owner, _, member = symbol.rpartition(".")
+    module, _, cls = owner.rpartition(".")
+    bound = open_package(volume.name)
+    chunk = bound.chunk(module) if bound is not None and cls[:1].isupper() else None
+    shown = re.search(rf"(?m)^c {re.escape(cls)}(?:\t.*)?\n(?P<body>(?: .*\n?)*)", chunk or "")
+    return shown is not None and re.search(rf"(?m)^ a (?:.* )?{re.escape(member)}(?: |\t|$)", shown["body"]) is not None
+
+
+def _tell_unset(symbol: str, volume: Volume, release: str, gone: int, caller: str) -> Hit:
+    """The same of what an object gets as it goes.
+
+    https://github.com/gradio-app/gradio/pull/3640, https://github.com/jxiw/MambaInLlama/issues/2.
+    """
+    cls, member = symbol.split(".")[-2:]
+    return Hit(
+        ATTRIBUTE,
+        True,
+        (),
+        detail=f"{cls} of {volume.name} {release} sets {member} itself: a step that sets it (launch, queue, prepare, loading) did not "
+        "run on this object, a class derived from it does not call its __init__, it was pickled by an earlier release, or another release "
+        f"ran than is stated (without it: {write(gone, volume.releases)})",
+        packages=tuple(dict.fromkeys(name for name in (volume.name, caller) if name)),
+        edge=f"{caller or 'code'}:{symbol}:elsewhere",
+        headline=f"{cls} of {volume.name} was used before {member} was set",
+        advice=f"look in {volume.name} for the method that sets {member}, and call it before; {_look(symbol.partition('.')[0])}",
     )
 
 

@@ -380,7 +380,7 @@ SENTENCES = (
         "take the template that the model was made with (--version, --conv-mode), and the transformers that the project names",
     ),
     Sentence(
-        r"Error while deserializing header|invalid load key|PytorchStreamReader failed|central directory|"
+        r"Error while deserializing header|invalid load key(?!, '[v<]')|PytorchStreamReader failed|central directory|"
         r"Unable to load weights from pytorch checkpoint file",
         "The file of weights is cut, damaged or only a pointer of git-lfs",
         "its size against that on the hub tells",

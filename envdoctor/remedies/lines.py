@@ -29,6 +29,8 @@ def later_in_line(package: str, spec: str, first: Exact, facts: Facts) -> Exact:
     stated = facts.value(f"packages.{package}")
     if isinstance(stated, Exact) and not version_condition(f">{stated.text.partition('+')[0]}").admits(first):
         return first
+    if isinstance(stated, Exact) and not _is_final(stated):
+        return first  # a state between releases goes to the next of them
     ancient = not isinstance(stated, Exact) and is_ancient(package, first)
     parts = 1 if package in _BY_MAJOR or ancient else 2
     same = [one for one in nearest_first(package, version_condition(spec), facts) if _line(one, parts) == _line(first, parts)]
@@ -93,7 +95,7 @@ def _made_for(name: str, torch: str) -> str:
 
 
 def _is_final(release: Exact) -> bool:
-    return all(part.isdigit() for part in release.text.replace("post", "").split(".") if part)
+    return all(part.isdigit() for part in release.text.partition("+")[0].replace("post", "").split(".") if part)
 
 
 def _parts(package: str) -> int:

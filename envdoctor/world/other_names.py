@@ -45,6 +45,7 @@ _ON_THE_INDEX = {
     "open3d": "open3d",
     "opencc": "opencc",
     "past": "future",
+    "oyaml": "oyaml",
     "parselmouth": "praat-parselmouth",
     "pptx": "python-pptx",
     "prettytable": "prettytable",
@@ -96,6 +97,14 @@ _FROM_THEIR_PAGE = {
         "latent diffusion imports",
     ),
     "tinycudann": ("tinycudann", "build it from github.com/NVlabs/tiny-cuda-nn (bindings/torch)"),
+    **{
+        f"torch_{part}": (
+            f"torch-{part}",
+            f"pip install torch-{part} -f https://data.pyg.org/whl/torch-VERSION+cuNNN.html, with the release and the CUDA of the torch "
+            "that is there: the package index has its source alone",
+        )
+        for part in ("scatter", "sparse", "cluster", "spline_conv")
+    },
     "whisper": ("openai-whisper", "pip install openai-whisper: what the package index has as whisper is another project"),
 }
 

@@ -341,12 +341,12 @@ def test_a_block_is_no_attention_of_another_model(capsys: pytest.CaptureFixture[
 
 def test_a_module_that_no_package_here_gives_is_not_found_by_this_python(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = (
-        'Traceback (most recent call last):\n  File "/w/ai-toolkit/toolkit/config.py", line 5, in <module>\n    import oyaml as yaml\n'
-        "ModuleNotFoundError: No module named 'oyaml'"
+        'Traceback (most recent call last):\n  File "/w/ai-toolkit/toolkit/config.py", line 5, in <module>\n    import kyaml as yaml\n'
+        "ModuleNotFoundError: No module named 'kyaml'"
     )
     first, *_ = findings(capsys, tmp_path, log)
     assert (first["rule"], first["status"]) == ("error-of-own-code", "matched")
-    assert first["fixes"][0]["note"].startswith("what the project's requirements or its page name for oyaml")
+    assert first["fixes"][0]["note"].startswith("what the project's requirements or its page name for kyaml")
 
 
 @pytest.mark.parametrize(

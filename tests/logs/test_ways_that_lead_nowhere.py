@@ -123,3 +123,24 @@ def test_a_name_is_looked_for_in_releases_that_have_its_module(capsys: pytest.Ca
         log = "ImportError: cannot import name 'rank_zero_only' from 'pytorch_lightning.utilities.distributed'"
         first, *_ = findings(capsys, tmp_path, log)
     assert first["fixes"][0]["note"] == "from pytorch_lightning.utilities.rank_zero import rank_zero_only"
+
+
+def test_what_an_object_gets_as_it_goes_is_no_other_environment_first(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    old = {"accelerate/__init__.py": "", "accelerate/accelerator.py": "class Accelerator:\n    def prepare(self): ...\n"}
+    sets = "class Accelerator:\n    def prepare(self):\n        self.deepspeed_engine_wrapped = 1\n"
+    with atlas_of(tmp_path, {"accelerate": {"0.9.0": old, "0.27.0": {**old, "accelerate/accelerator.py": sets}}}):
+        log = "AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'"
+        first, *_ = findings(capsys, tmp_path, log, '[packages]\naccelerate = "0.27.0"\n')
+    assert first["fixes"][0]["note"].startswith("look in accelerate for the method that sets deepspeed_engine_wrapped")
+
+
+def test_packages_that_are_wanted_together_are_installed_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "ImportError: Loading a GPTQ model requires optimum (`pip install optimum`) and auto-gptq library (`pip install auto-gptq`)"
+    first, *_ = findings(capsys, tmp_path, log)
+    assert first["fixes"][0]["note"].startswith("python -m pip install -U optimum auto-gptq")
+
+
+@pytest.mark.parametrize(("key", "advice"), [("v", "git lfs install"), ("<", "open it with a text editor")])
+def test_the_first_letter_of_a_file_tells_what_it_is(key: str, advice: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first, *_ = findings(capsys, tmp_path, f"_pickle.UnpicklingError: invalid load key, '{key}'.")
+    assert first["fixes"][0]["note"].startswith(advice)
