@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from envdoctor.engine.likely_install import ELSEWHERE
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.uses import ASKS_FOR_MPS, CODE_USES, does
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.facts.vocabulary import QUIET, USUAL
 from envdoctor.records import dataclass
@@ -25,7 +26,7 @@ _SPEAKING = tuple(dict.fromkeys(name for name, _ in ASKED_BY.values()))
 _GUESS = Origin("guess")
 _USUAL = {name: Fact(name, value, _GUESS) for name, value in USUAL.items()}
 _OF_DEEPSPEED = ("plan.deepspeed", "plan.distributed")
-_ASKED = ("packages.", "plan.", "model.")
+_ASKED = ("packages.", "plan.", "model.", "gpu.count")  # no file that is not about the machine says how many there are
 _SHARES = (0.05, 0.2, 0.5)
 # A rule that waits for more than this many statements says nothing about the situation at hand.
 _MOST_MISSING = 2
@@ -56,7 +57,8 @@ def background(facts: Facts) -> tuple[object, ...]:
     """All that `weigh` looks at beside the facts that a condition names."""
     elsewhere = tuple(sorted(name for name, fact in facts.items() if fact.origin.source == ELSEWHERE))
     required = (_required(name, facts) for name in BOUND)
-    return (youngest(facts), elsewhere, _is_quantized(facts), *(facts.value(name) for name in _SPEAKING), *required)
+    machine = (facts.text("os"), facts.value("gpu.count"), does(ASKS_FOR_MPS, facts.value(CODE_USES)))
+    return (youngest(facts), elsewhere, machine, _is_quantized(facts), *(facts.value(name) for name in _SPEAKING), *required)
 
 
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
@@ -108,7 +110,11 @@ def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages
     # Who installs a package for it may well do it.
     unusual = (*(("plan.quant",) if _is_quantized(facts) else ()), *(_OF_DEEPSPEED if _is_there("deepspeed", facts) else ()))
     # No GPU of NVIDIA's is in a Mac that is sold, nor has torch a build for one.
-    unusual = (*unusual, "accelerator") if facts.text("os") == "macos" else unusual
+    on_mac = facts.text("os") == "macos" or does(ASKS_FOR_MPS, facts.value(CODE_USES))
+    unusual = (*unusual, "accelerator") if on_mac else unusual
+    count = facts.value("gpu.count")
+    # Of several GPUs nobody leaves all but one idle.
+    unusual = (*unusual, "plan.distributed") if isinstance(count, int) and count > 1 else unusual
     usual = [fact for name, fact in _USUAL.items() if name not in facts.by_name and name not in unusual]
     open_ = [name for name in packages if not _is_elsewhere(name, facts)]
     recent = [(name, _newest(name, facts, None, bound=bound)) for name in open_]

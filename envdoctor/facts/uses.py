@@ -118,6 +118,10 @@ DOES_ABOUT_FILES = (
 )  # fmt: skip
 
 
+# A script that asks for it may run on a Mac.
+ASKS_FOR_MPS = ("torch.backends.mps.is_available", "torch.backends.mps.is_built", "torch.mps.*")
+
+
 def command_use(words: Sequence[str]) -> str | None:
     """The words of a command that rules ask about, up to its own command or the option that matters; None for any other."""
     program = words[0].rpartition("/")[2] if words else ""
@@ -266,6 +270,8 @@ def _is_bare(parts: list[str]) -> bool:
 
 
 def _is_given(wanted: Use, found: Use) -> bool:
+    if wanted.arguments is None and wanted.name.startswith("?.") and wanted.kind == "name":
+        return True  # a method of an object is seen where it is called, and nowhere else
     if wanted.arguments is None or found.arguments is None:
         return wanted.arguments is None and found.arguments is None
     return all(_has(key, value, found) for key, value in wanted.arguments.items())

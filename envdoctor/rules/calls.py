@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.uses import CODE_USES, DOES_ABOUT_FILES, FIXES_THE_COMMIT, LOADS_WITH_VLLM, narrow, read_use
+from envdoctor.facts.uses import ASKS_FOR_MPS, CODE_USES, DOES_ABOUT_FILES, FIXES_THE_COMMIT, LOADS_WITH_VLLM, narrow, read_use
 from envdoctor.records import replace
 from envdoctor.rules.rulebook import awaited_patterns
 
@@ -19,7 +19,7 @@ def list_awaited(extra: tuple[Path, ...] = ()) -> tuple[str, ...]:
     Raises:
         EnvdoctorError: a rule file that cannot be read.
     """
-    return tuple(dict.fromkeys((*awaited_patterns(extra), *LOADS_WITH_VLLM, *FIXES_THE_COMMIT, *DOES_ABOUT_FILES)))
+    return tuple(dict.fromkeys((*awaited_patterns(extra), *LOADS_WITH_VLLM, *FIXES_THE_COMMIT, *DOES_ABOUT_FILES, *ASKS_FOR_MPS)))
 
 
 def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:
