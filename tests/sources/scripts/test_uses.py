@@ -38,6 +38,7 @@ SHOWS: dict[str, str] = {
         "from huggingface_hub import snapshot_download\nfrom transformers import AutoTokenizer\n"
         "path = snapshot_download('a/b', local_files_only=True)\nAutoTokenizer.from_pretrained(path)"
     ),
+    "?.add_faiss_index": "from datasets import load_dataset\nds = load_dataset('a/b')\nds.add_faiss_index(column='e')",
     "?.data = torch.float32": (
         "import torch\nfrom peft import get_peft_model\nm = get_peft_model(a, b)\nfor name, part in m.named_modules():\n"
         "    if 'lora_' in name:\n        part.to(torch.float32)"
