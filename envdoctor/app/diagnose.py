@@ -75,7 +75,7 @@ def _counted(blocks: Iterable[bytes], tell: Callable[[str], None] | None) -> Ite
 
 def _elsewhere(names: tuple[str, ...]) -> Iterator[str]:
     for name in names[:3]:
-        yield f"the text is that of {name}, but the versions stated lie outside its range: envdoctor explain {name}"
+        yield f"the text is that of {name}, but what is stated lies outside its range: envdoctor explain {name}"
 
 
 def _would_it_fit(short: Account | None, found: Iterable[Finding], facts: Facts) -> Iterator[str]:

@@ -18,6 +18,11 @@ _RUN = frozenset(("train", "hyperparameter_search", "fit", "learn"))
 # Up to trl 0.11 they are no Trainers of transformers, and make an Accelerator of their own.
 _OWN = frozenset(("PPOTrainer", "DDPOTrainer", "AlignPropTrainer", "TextEnvironment"))
 _DERIVED = version_condition(">=0.12")
+# From these releases on their fit() makes a Trainer (sentence_transformers/fit_mixin.py, cross_encoder/fit_mixin.py).
+_FITS = {
+    "sentence_transformers.SentenceTransformer": version_condition(">=3.0"),
+    "sentence_transformers.CrossEncoder": version_condition(">=4.0"),
+}
 
 
 def unused_of_trainers(uses: Iterable[Use], facts: Facts) -> Iterator[str]:
@@ -33,6 +38,9 @@ def unused_of_trainers(uses: Iterable[Use], facts: Facts) -> Iterator[str]:
 
 def _makes(use: Use, facts: Facts) -> bool:
     owner, _, last = use.name.rpartition(".")
+    if last == "fit" and (since := _FITS.get(owner)) is not None:
+        release = facts.value("packages.sentence-transformers")
+        return isinstance(release, Exact) and since.admits(release)
     if use.kind == "def":
         return owner.endswith("Trainer")  # a class of the script that derives from one
     if use.arguments is None or not last.endswith("Trainer") or owner == "?":

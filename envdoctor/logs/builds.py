@@ -12,6 +12,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.logs.build_words import advise_build, explain_build, needs_torch, quote_build
+from envdoctor.logs.gone_modules import GONE, say_later
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
@@ -239,10 +240,11 @@ _CAUSES = (
         "the compiler was killed for want of memory",
         "set MAX_JOBS=2 and build again",
     ),
+    *(_Cause(*gone) for gone in GONE),
     _Cause(
-        re.compile(r"use_2to3 is invalid|No module named 'distutils'|module 'pkgutil' has no attribute 'ImpImporter'"),
+        re.compile(r"use_2to3 is invalid|module 'pkgutil' has no attribute 'ImpImporter'"),
         "its source is older than the Python or the setuptools that build it",
-        "take a later release of {name}, or an older Python",
+        "{asker}, or an older Python",
     ),
     _Cause(
         re.compile(r"Extra build requirement `([\w-]{1,40})` was declared with `match-runtime"),
@@ -316,7 +318,7 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
         for at, one in enumerate(_CAUSES[:place]):
             if (told := one.says.search(line)) is not None and (one is not _CAUSES[-1] or 0 < number - being_built < _NEAR):
                 words = [word or "" for word in told.groups()]
-                cause, place = (one.lack.format(*words), one.advice.format(*words, name="{name}"), number), at
+                cause, place = (one.lack.format(*words), one.advice.format(*words, name="{name}", asker="{asker}"), number), at
                 break
     stopped = stopped or (being_built if cause else 0)
     # pip builds what it collected last, before it collects anything more.
@@ -329,7 +331,7 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     lacks = _IMPORTS.match(lack)
     headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
-    advice = advice.replace("{name}", f"{name}=={version}" if version else name or "PACKAGE")
+    advice = advice.replace("{asker}", say_later(name, lines)).replace("{name}", f"{name}=={version}" if version else name or "PACKAGE")
     if any(_BY_UV.search(line) for _, line in lines):
         advice = re.sub(r"(?<!uv )pip install", "uv pip install", advice)
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line

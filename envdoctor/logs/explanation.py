@@ -103,7 +103,10 @@ def explain(
     with_required = there | packages_required(stated)
     # Whose name is missing because its import was skipped is not there, or as good as that.
     absent = [one.hit.packages[0] for one in derived if one.hit.rule == UNDEFINED and one.hit.outcome and one.hit.packages]
-    lacking = stated.with_facts([Fact(f"packages.{name}", ABSENT, Origin(log)) for name in absent if f"packages.{name}" not in stated])
+    # A card that is stated by its name refutes as its capability would.
+    of_card = [facts[name] for name in facts if name.startswith("gpu.") and name not in stated]
+    gone = [Fact(f"packages.{name}", ABSENT, Origin(log)) for name in absent if f"packages.{name}" not in stated]
+    lacking = stated.with_facts([*gone, *of_card])
     computed = {one.hit.rule for one in derived} | {name for one in derived for name in one.hit.over}
     of_installer = not OF_INSTALLERS.isdisjoint(computed) or BUILD in computed
     # A text that has a page of its own, which names no cause, has several: there one of them has to be stated.

@@ -7,6 +7,7 @@ import re
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import ABSENT
 from envdoctor.logs.likely_callers import asks_for
+from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.tracebacks import Failure
@@ -34,6 +35,7 @@ _OF_FILES = frozenset(
 )  # fmt: skip
 _MISSED = re.compile(r"cannot import name '?(?P<name>\w+)'? from '?(?P<module>transformers[\w.]*)'?")
 _READERS = frozenset(("transformers", "peft", "safetensors"))
+_NO_MEMBER = re.compile(r"module '(?P<module>\w+)(?:\.\w+)*' has no attribute '(?P<name>\w+)'")
 
 
 def means_another(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> bool:
@@ -41,7 +43,7 @@ def means_another(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> b
     if _FROM_NOWHERE.search(seen.text) and "unknown location" not in seen.symptom:
         # The package's folder is there without its files, or a folder of the project's own has its name.
         return True
-    if _is_of_installed_code(rule, seen, reading, stated):
+    if _is_of_installed_code(rule, seen, reading, stated) or _is_asked_by_own_line(rule, seen, reading, stated):
         return True
     if rule.effect == "blocked" and any(number > seen.line and _INSTALLED.match(line) for number, line in reading.lines):
         return True
@@ -66,6 +68,18 @@ def _is_of_installed_code(rule: Rule, seen: Shown, reading: Reading, stated: Fac
     there = [name.removeprefix("packages.") for name in stated if name.startswith("packages.") and stated.value(name) != ABSENT]
     asked = (name for name in dict.fromkeys((*framed, *there)) if name not in _READERS)
     return any(asks_for(name, symbol, stated) for name in asked)
+
+
+def _is_asked_by_own_line(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> bool:
+    """Whether the project's own line asks a module for the very name that a page says another package to ask it for, which is not there."""
+    found = _NO_MEMBER.search(seen.text)
+    last = _raised_at(seen, reading) if found is not None else None
+    own = innermost_own(last) if last is not None else None
+    if found is None or last is None or own is None or f"{found['module']}.{found['name']}" not in own.text:
+        return False
+    askers = {name for name in rule.packages if name != package_of(found["module"])}
+    framed = {package_of(name) for name in last.packages}
+    return bool(askers) and not any(name in framed or f"packages.{name}" in stated for name in askers)
 
 
 def is_of_a_namesake(seen: Shown, edges: frozenset[str]) -> bool:

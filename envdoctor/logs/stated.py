@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import Collected, Fact, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import parse_package
+from envdoctor.logs.by_uv import read_chosen, read_python
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import asked_facts
 from envdoctor.logs.statements import parse_model_type
@@ -90,6 +91,10 @@ def _of_installers(reading: Reading, place: str) -> Iterator[Fact]:
         tag = re.search(r"\bcp3(\d{1,2})\b", one.tag)
         if one.python or tag:
             yield from _fact("python", one.python or f"3.{tag[1] if tag else ''}", place, reading.refusal.line if reading.refusal else None)
+    if (python := read_python(reading.lines)) is not None:
+        yield from _fact("python", python[0], place, python[1])
+    for name, version, number in read_chosen(reading.lines):
+        yield from _fact(f"packages.{name}", f"=={version}", place, number)
     for name, specifier in asked_facts(reading.refusal):
         if name != "python" and specifier:
             yield from _fact(f"packages.{name}", specifier, place, None if reading.refusal is None else reading.refusal.line)

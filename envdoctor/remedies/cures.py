@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 from envdoctor.checks import hits_of_rule
 from envdoctor.checks.refused_at_import import BY_ANOTHER
@@ -15,13 +16,17 @@ from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.remedies.absent import is_absent, newest_that_fits
+from envdoctor.remedies.agreement import Agreement
 from envdoctor.remedies.candidates import moved, nearest_first, pinned, python_of
+from envdoctor.remedies.installable import Listing
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.conditions import Known, PackageIs, evaluate, leaves
 from envdoctor.rules.rule import Fix
-from envdoctor.world.releases import listed
+from envdoctor.world.dependencies import dependencies
+from envdoctor.world.releases import listed, releases
 
 _MOST_TRIED = 40
+_MOST_PAIRS = 400
 _EXACT = r"==\s*[0-9][0-9a-z.]*"
 _INSTALLS = re.compile(r"(?:pip )?(?:re|force-re)?install\b")
 # One build of a release, which no list of releases tells apart from its others.
@@ -165,6 +170,8 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
     for package, choices in candidates.items():
         first = next((one for one in choices if _clears({**pins, package: one}, finding, stated, known)), None)
         pins[package], clears = choices[0] if first is None else first, first is not None
+    if clears and len(candidates) > 1:
+        pins = _admitting(pins, candidates, finding, stated, known)
     if clears:
         exactly = {package: pinned(package, release, stated) for package, release in pins.items()}
         yield Cure("pin", note or f"any of {ranges}", exactly, {}, bounds=_bounds(fix, pins, finding))
@@ -181,6 +188,21 @@ def _other_side(package: str, finding: Finding, stated: Facts, known: Known) -> 
             if first is not None:
                 return Cure("pin", f"no {package} for the present {name} has a wheel here", {name: pinned(name, first, stated)}, {})
     return None
+
+
+def _admitting(
+    pins: Mapping[str, Exact], candidates: Mapping[str, Sequence[Exact]], finding: Finding, stated: Facts, known: Known
+) -> dict[str, Exact]:
+    """The pins, or the nearest other ones of the same ranges where an installer would refuse these beside each other."""
+    asked = Agreement(Listing(releases, None, dependencies, known, stated))
+    if next(asked.clashes(pins), None) is None:
+        return dict(pins)
+    names = list(pins)
+    for places in sorted(product(*(range(len(candidates[name])) for name in names)), key=sum)[:_MOST_PAIRS]:
+        other = {name: candidates[name][place] for name, place in zip(names, places, strict=True)}
+        if next(asked.clashes(other), None) is None and _clears(other, finding, stated, known):
+            return other
+    return dict(pins)
 
 
 def _bounds(fix: Fix, pins: Mapping[str, Exact], finding: Finding) -> dict[str, str]:

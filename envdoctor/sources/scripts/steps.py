@@ -27,6 +27,7 @@ _OPTIMIZERS = {
     ("transformers", "AdamW"): "adamw_hf", ("transformers", "Adafactor"): "adafactor",
 }  # fmt: skip
 # What puts Liger's forward into a model: of a type, of one that is there, and of what is loaded.
+_ACCELERATORS = frozenset(("accelerate.Accelerator", "accelerate.accelerator.Accelerator"))
 _PUTS_LIGER = re.compile(r"\w+\.apply_liger_kernel_to_\w+|\w+\._apply_liger_kernel(?:_to_instance)?|AutoLigerKernel\w+\.from_pretrained")
 
 
@@ -129,7 +130,11 @@ def of_own_class(reading: Reading, call: Call) -> bool:
 
 def _compiles(reading: Reading) -> None:
     for call in reading.calls:
-        if call.name == "torch.compile" or compiles_module(reading, call):  # without arguments, or with keywords alone, it is a decorator
+        if (
+            call.name == "torch.compile"
+            or compiles_module(reading, call)
+            or (call.name in _ACCELERATORS and _asks_for_dynamo(reading, call))
+        ):  # without arguments, or with keywords alone, it is a decorator
             _event(reading, call, "plan.compile", Known(True))
         elif call.name.startswith("liger_kernel.") and _PUTS_LIGER.fullmatch(".".join(call.name.split(".")[-2:])):
             _event(reading, call, "plan.liger", Known(True))
@@ -137,6 +142,12 @@ def _compiles(reading: Reading) -> None:
         for one in getattr(scope.node, "decorator_list", ()):
             if not isinstance(one, ast.Call) and scope.parent is not None and reading.dotted(one, scope.parent) == "torch.compile":
                 reading.claims.state("plan.compile", True, one.lineno, scope)
+
+
+def _asks_for_dynamo(reading: Reading, call: Call) -> bool:
+    """Whether ``Accelerator(dynamo_backend=...)`` compiles what it prepares with a backend that makes code for triton."""
+    backend = reading.value(call, "dynamo_backend") if "dynamo_backend" in call.keywords else None
+    return backend is not None and isinstance(backend.value, str) and backend.value.lower() == "inductor"
 
 
 def _padding(reading: Reading) -> None:
