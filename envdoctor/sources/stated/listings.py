@@ -35,6 +35,10 @@ _MOST_SKIPS = 20
 
 # pip freeze leaves these out (setuptools and wheel on Python below 3.12), installed or not.
 _FREEZE_LEAVES_OUT = ("pip", "setuptools", "wheel")
+# They have files for Windows alone, on the index and in conda's channels.
+_OF_WINDOWS = ("pywin32", "pywinpty", "windows-curses", "triton-windows", "vs2015-runtime", "ucrt")
+# "# packages in environment at C:\\Users\\me\\anaconda3:"
+_ON_WINDOWS = re.compile(r"# packages in environment at [A-Za-z]:\\")
 _SYSTEMS = {"linux": "linux", "linux2": "linux", "win32": "windows", "darwin": "macos"}
 
 
@@ -80,6 +84,8 @@ class _Reading:
             self.skips.append(Skip(self.place, "more lines that could not be read"))
 
     def listing(self, *, closed: bool) -> Listing:
+        if "os" not in self.facts and (name := next((one for one in _OF_WINDOWS if f"packages.{one}" in self.facts), "")):
+            self.state("os", "windows", self.facts[f"packages.{name}"].origin.line)
         return Listing(tuple(self.facts.values()), (), tuple(self.skips), closed, kind=self.kind)
 
 
@@ -130,6 +136,8 @@ def _conda_list(lines: list[tuple[int, str]], place: str) -> Listing | None:
     if begins is None:
         return None
     reading = _Reading(place, "conda list")
+    if (at := next((number for number, line in lines[: begins + 1] if _ON_WINDOWS.match(line)), None)) is not None:
+        reading.state("os", "windows", at)
     for number, line in lines[begins + 1 :]:
         row = None if line.startswith("#") else _CONDA_ROW.fullmatch(line)
         if row is not None:
@@ -155,6 +163,8 @@ def _conda_pins(lines: list[tuple[int, str]], place: str) -> Listing | None:
 def _conda(reading: _Reading, name: str, version: str, build: str, line: int | None) -> None:
     from envdoctor.sources.stated.env_reports import conda_package
 
+    if name.replace("_", "-") in _OF_WINDOWS and "os" not in reading.facts:
+        reading.state("os", "windows", line)
     for fact, text in conda_package(name, version, build):
         if fact.startswith("packages."):
             reading.package(fact.removeprefix("packages."), text, line)

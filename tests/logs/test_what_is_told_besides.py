@@ -1,4 +1,4 @@
-"""What uv says around a build that failed, cards that refute a page, and pins that admit each other."""
+"""What uv says around a build that failed, cards that refute a page, pins that admit each other, the system of a listing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.sources.stated.listings import parse_listing
 from tests.logs.diagnosed import findings
 
 PATHTOOLS = """\
@@ -51,3 +52,21 @@ def test_two_pins_of_one_cure_are_what_an_installer_takes(capsys: pytest.Capture
     (found,) = findings(capsys, tmp_path, log, 'python = "3.12.2"\npackages.tokenizers = "0.13.3"\n')
     # tokenizers 0.14.0 wants a huggingface-hub below 0.17, transformers 4.39.3 one from 0.19.3 on.
     assert {"transformers": "==4.39.3", "tokenizers": "==0.15.0"} in [fix.get("pins") for fix in found["fixes"]]
+
+
+@pytest.mark.parametrize(
+    ("listing", "system"),
+    [
+        ("pywin32==306\ntransformers==4.37.1\n", "windows"),
+        ("# packages in environment at C:\\Users\\me\\x:\n#\n# Name Version Build Channel\nnumpy 1.26.4 py311_0\n", "windows"),
+        (
+            "# packages in environment at /home/me/x:\n#\n# Name Version Build Channel\nvs2015_runtime 14.38 h1_1\nnumpy 1.26.4 py311_0\n",
+            "windows",
+        ),
+        ("pywin32-ctypes==0.2.2\ntransformers==4.37.1\n", None),
+    ],
+)
+def test_what_is_for_windows_alone_tells_the_system_of_a_listing(listing: str, system: str | None) -> None:
+    found = parse_listing(listing, "frozen.txt")
+    assert found is not None
+    assert next((fact.value for fact in found.facts if fact.name == "os"), None) == system
