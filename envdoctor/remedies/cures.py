@@ -13,7 +13,7 @@ from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.versions import Exact, VersionCondition, exact, version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.remedies.absent import is_absent, newest_that_fits
 from envdoctor.remedies.agreement import Agreement
@@ -23,7 +23,7 @@ from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.conditions import Known, PackageIs, evaluate, leaves
 from envdoctor.rules.rule import Fix
 from envdoctor.world.dependencies import dependencies
-from envdoctor.world.releases import listed, releases
+from envdoctor.world.releases import listed, release_texts, releases
 
 _MOST_TRIED = 40
 _MOST_PAIRS = 400
@@ -159,7 +159,8 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
         if not (isinstance(value, Exact) and wanted.admits(value)):
             candidates[package] = nearest_first(package, wanted, stated)[:_MOST_TRIED] or _named(package, spec)
     if not all(candidates.values()):
-        if len(candidates) == 1 and (other := _other_side(next(iter(candidates)), finding, stated, known)) is not None:
+        alone = next(iter(candidates)) if len(candidates) == 1 else ""
+        if alone and (other := _other_side(alone, version_condition(fix.pins[alone]), finding, stated, known)) is not None:
             yield other
             return
         asked = next(filter(None, (python_of(name, version_condition(fix.pins[name])) for name in candidates if not candidates[name])), "")
@@ -177,9 +178,10 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
         yield Cure("pin", note or f"any of {ranges}", exactly, {}, bounds=_bounds(fix, pins, finding))
 
 
-def _other_side(package: str, finding: Finding, stated: Facts, known: Known) -> Cure | None:
+def _other_side(package: str, wanted: VersionCondition, finding: Finding, stated: Facts, known: Known) -> Cure | None:
     """A release of another package of the finding that clears it, where those that this one should have no wheel for the stated system."""
-    if stated.value("os") is None or not nearest_first(package, version_condition(""), stated):
+    there = any(wanted.admits(exact(text)) for text in release_texts(package))
+    if not there or stated.value("os") is None or not nearest_first(package, version_condition(""), stated):
         return None
     for name in finding.packages:
         if name != package and isinstance(stated.value(f"packages.{name}"), Exact):
