@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from envdoctor.records import dataclass
 from envdoctor.world.spelling import by_shortest, entry_of
@@ -36,7 +37,7 @@ def wheels_of(name: str, release: str) -> Wheels | None:
 
 def is_hard_to_build(name: str) -> bool:
     """Whether a package is one of those whose source archive wants a compiler and more."""
-    return name in _packages("compiled")
+    return name in _rows("compiled")
 
 
 def wheels_beside_source(name: str, release: str) -> Wheels | None:
@@ -45,21 +46,29 @@ def wheels_beside_source(name: str, release: str) -> Wheels | None:
 
 
 def _found(part: str, name: str, release: str) -> Wheels | None:
-    return entry_of(release, _packages(part).get(name, {}), lambda: _shortly(part, name))
+    return entry_of(release, _releases(part, name), lambda: _shortly(part, name))
 
 
 @lru_cache(maxsize=64)
 def _shortly(part: str, name: str) -> dict[str, Wheels]:
-    return by_shortest(_packages(part).get(name, {}))
+    return by_shortest(_releases(part, name))
 
 
-@lru_cache(maxsize=2)
-def _packages(part: str) -> dict[str, dict[str, Wheels]]:
-    table = json.loads(_TABLE.read_bytes())
-    return {
-        name: {release: wheels for told, releases in rows for wheels in (_read(told),) for release in releases.split()}
-        for name, rows in table[part].items()
-    }
+@lru_cache(maxsize=256)
+def _releases(part: str, name: str) -> dict[str, Wheels]:
+    rows = _rows(part).get(name, ())
+    return {release: wheels for told, releases in rows for wheels in (_read(told),) for release in releases.split()}
+
+
+def _rows(part: str) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = _table()[part]
+    return found
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(_TABLE.read_bytes())
+    return table
 
 
 @lru_cache(maxsize=512)
