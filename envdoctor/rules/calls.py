@@ -46,13 +46,17 @@ def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:
 
 @lru_cache(maxsize=8)
 def _index(patterns: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    """The patterns by the last part of their names, and those of a package by it; under "" those that only a comparison tells."""
+    """The patterns by the last part of their names, and those of a package by it; where that part has a star by their first one, and
+    those of another kind by it; under "" those that only a comparison tells."""
     found: dict[str, list[str]] = {}
     for pattern in patterns:
         use = read_use(pattern)
         first, last = _ends(use.name)
-        if use.kind not in ("name", "def", "env") or "*" in last:
-            found.setdefault("", []).append(pattern)
+        if use.kind not in ("name", "def", "env"):
+            found.setdefault(f"{use.kind}:", []).append(pattern)
+            continue
+        if "*" in last:
+            found.setdefault(f"{first}.*" if first.isidentifier() else "", []).append(pattern)
             continue
         found.setdefault(last, []).append(pattern)
         if first == last:
@@ -62,8 +66,9 @@ def _index(patterns: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
 
 def _near(use: str, index: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The patterns that may mean a use."""
-    first, last = _ends(read_use(use).name)
-    return tuple(dict.fromkeys((*index.get(last, ()), *index.get(f"{first}.", ()), *index.get("", ()))))
+    told = read_use(use)
+    first, last = _ends(told.name)
+    return tuple(dict.fromkeys(pattern for key in (last, f"{first}.", f"{first}.*", f"{told.kind}:", "") for pattern in index.get(key, ())))
 
 
 def _ends(name: str) -> tuple[str, str]:
