@@ -6,6 +6,7 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.records import dataclass
 
 _TABLE = Path(__file__).parent.parent / "data" / "python_ends.json"
@@ -25,13 +26,12 @@ def python_end(name: str, release: str) -> PythonEnd | None:
     rows = _packages().get(name)
     if rows is None:
         return None
-    from packaging.version import InvalidVersion, Version
-
     try:
-        version = Version(release)
-        return next((PythonEnd(minor, path, why) for minor, path, why, low, high in rows if Version(low) <= version <= Version(high)), None)
-    except InvalidVersion:
+        version = exact(release)
+    except ValueError:  # no PEP 440 version
         return None
+    found = (row for row in rows if version_condition(f">={row[3]},<={row[4]}").admits(version))
+    return next((PythonEnd(minor, path, why) for minor, path, why, _, _ in found), None)
 
 
 def packages_with_an_end() -> frozenset[str]:
