@@ -1,4 +1,4 @@
-"""Compiled rules as they are stored: a line that tells of all of them, and a line for each, read where somebody looks at the rule."""
+"""Compiled rules as they are stored: JSON whose first line tells of all of them, and a line for each, read where somebody looks at it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from envdoctor.rules.tables import Stored, needs
 
-FORMAT = 4
+FORMAT = 5
+_ENDS = b"]}"
 
 
 def store(compiled: Mapping[str, Any]) -> bytes:
@@ -19,24 +20,29 @@ def store(compiled: Mapping[str, Any]) -> bytes:
         "digest": compiled["digest"],
         "awaited": compiled["awaited"],
         "size": sum(len(line) for _, _, line in tables),
-        "rules": [[place, table["id"] if isinstance(table.get("id"), str) else None, list(needs(table))] for place, table, _ in tables],
+        "index": [[place, table["id"] if isinstance(table.get("id"), str) else None, list(needs(table))] for place, table, _ in tables],
+        "rules": [],
     }
-    return b"\n".join((json.dumps(told).encode(), *(line for _, _, line in tables)))
+    first = json.dumps(told).encode().removesuffix(_ENDS)
+    return b"\n".join((first, b",\n".join(line for _, _, line in tables), _ENDS))
 
 
 def read_stored(data: bytes) -> dict[str, Any] | None:
     """The compiled rules, each as a table that is read when it is looked at; None of what is damaged or of another form."""
     first, *lines = data.split(b"\n")
     try:
-        told = json.loads(first)
+        told = json.loads(first + _ENDS)
     except (ValueError, RecursionError):
         return None
+    if not lines or lines.pop() != _ENDS:
+        return None
+    lines = [line.removesuffix(b",") for line in lines if line]
     match told:
-        case {"format": format_, "digest": str(), "awaited": [*awaited], "size": int(size), "rules": [*rows]} if format_ == FORMAT:
+        case {"format": format_, "digest": str(), "awaited": [*awaited], "size": int(size), "index": [*rows]} if format_ == FORMAT:
             whole = len(rows) == len(lines) and size == sum(map(len, lines)) and all(isinstance(one, str) for one in awaited)
             if whole and all(_is_row(row) for row in rows):
                 tables = [(row[0], Stored(row[1], tuple(map(tuple, row[2])), line)) for row, line in zip(rows, lines, strict=True)]
-                return {**told, "rules": tables}
+                return {"format": FORMAT, "digest": told["digest"], "awaited": awaited, "rules": tables}
     return None
 
 

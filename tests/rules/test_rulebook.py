@@ -125,12 +125,12 @@ def test_a_cache_that_is_no_table_is_made_again(shipped: Path, tmp_path: Path, c
         ("format", 0),
         ("digest", None),
         ("digest", 3),
-        ("rules", None),
-        ("rules", {}),
-        ("rules", [1]),
-        ("rules", [["a"]]),
-        ("rules", [["a", 3]]),
-        ("rules", [["a", "a-rule", ["torch"]]]),
+        ("index", None),
+        ("index", {}),
+        ("index", [1]),
+        ("index", [["a"]]),
+        ("index", [["a", 3]]),
+        ("index", [["a", "a-rule", ["torch"]]]),
         ("awaited", [1]),
         ("size", 1),
     ],
@@ -140,7 +140,8 @@ def test_a_cache_of_another_form_is_made_again(shipped: Path, tmp_path: Path, ke
     (path,) = cached(tmp_path)
     good = path.read_bytes()
     told, *lines = good.split(b"\n")
-    path.write_bytes(b"\n".join((json.dumps({**json.loads(told), key: value}).encode(), *lines)))
+    first = json.dumps({**json.loads(told + b"]}"), key: value}).encode().removesuffix(b"]}")
+    path.write_bytes(b"\n".join((first, *lines)))
     assert load_rulebook() == before
     assert path.read_bytes() == good
 
@@ -149,9 +150,18 @@ def test_a_cache_that_lost_a_rule_is_made_again(shipped: Path, tmp_path: Path) -
     before = load_rulebook()
     (path,) = cached(tmp_path)
     good = path.read_bytes()
-    path.write_bytes(good.rpartition(b"\n")[0])
-    assert load_rulebook() == before
-    assert path.read_bytes() == good
+    *lines, last = good.split(b"\n")
+    for damaged in ([*lines], [*lines[:-1], last], [lines[0], last]):
+        path.write_bytes(b"\n".join(damaged))
+        assert load_rulebook() == before
+        assert path.read_bytes() == good
+
+
+def test_what_is_kept_is_json_as_its_name_says(shipped: Path, tmp_path: Path) -> None:
+    book = load_rulebook()
+    (path,) = cached(tmp_path)
+    kept = json.loads(path.read_bytes())
+    assert [table["id"] for table in kept["rules"]] == [name for _, name, _ in kept["index"]] == ids(book)
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
