@@ -183,7 +183,7 @@ def nearest(symbol: str) -> list[str]:
     module, first, _ = split(bound.volume, symbol.partition("(")[0])
     chunk = bound.volume.chunk(module)
     names = [] if chunk is None else [*chunk.names, *chunk.functions, *chunk.classes, *chunk.links]
-    return [f"{module}.{one}" for one in get_close_matches(first, list(dict.fromkeys(names)), 3, 0.7)]
+    return [f"{module}.{one}" for one in get_close_matches(first, list(dict.fromkeys(names)), 3, 0.65)]
 
 
 def taken_by(name: str) -> list[str]:

@@ -37,11 +37,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _may_be(one: Answer) -> bool:
-    """Whether some release has it, or may have it."""
-    from envdoctor.atlas.answers import owner_of
+    """Whether some release has it, or may have it: of what none was seen to have, and the newest has not, somebody takes what was there."""
+    from envdoctor.atlas.answers import owner_of, taken_by
 
     bound = owner_of(one.symbol)
-    return bound is not None and one.gone != bound.volume.all
+    if bound is None or one.gone == bound.volume.all:
+        return False
+    newest = 1 << (len(bound.volume.releases) - 1)
+    return bool(one.there or not one.gone & newest or taken_by(one.symbol.partition("(")[0]))
 
 
 def _matching(pattern: str) -> Iterator[str]:
