@@ -25,7 +25,10 @@ def key(facts: Facts, hits: Sequence[Hit], digest: str, count: int) -> str:
     """All that decides which rules have a say; ``digest`` is that of the rules, of which so many may hold here."""
     told = [repr(fact) for _, fact in sorted(facts.by_name.items())]
     open_ = [repr((hit.rule, hit.packages, hit.outcome)) for hit in hits]
-    return kept.key((_KIND, digest, str(count), as_of(), repr(facts.closed), *told, *open_), (*_DECIDING, *tables.files_of("releases")))
+    # How likely a guess is follows from what an installer would take, and that from all that is known of packages.
+    bundled = (str(table) for table in sorted(tables.BUNDLED.iterdir()))
+    made_by = (*_DECIDING, *bundled, *tables.files_of("releases"))
+    return kept.key((_KIND, digest, str(count), as_of(), repr(facts.closed), *told, *open_), made_by)
 
 
 def recall(directory: Path, of: str) -> Sifted | None:
