@@ -183,6 +183,8 @@ def _other_side(package: str, wanted: VersionCondition, finding: Finding, stated
     there = any(wanted.admits(exact(text)) for text in release_texts(package))
     if not there or stated.value("os") is None or not nearest_first(package, version_condition(""), stated):
         return None
+    if finding.rule.condition is None and frozenset(finding.packages) not in _pairs(stated, finding):
+        return None  # what no check of facts tells seems gone whatever moves
     for name in finding.packages:
         if name != package and isinstance(stated.value(f"packages.{name}"), Exact):
             tried = nearest_first(name, version_condition(""), stated)[:_MOST_TRIED]
