@@ -13,13 +13,16 @@ from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
 
 Pins = tuple[tuple[str, str], ...]
 # A wrapper that hands on whatever it is given (huggingface_hub/utils/_deprecation.py, torch/utils/_contextlib.py) has asked for nothing.
 _HANDS_ON = re.compile(r"\((?:self, ?)?\*args, ?\*\*kw(?:arg)?s\)\)?$")
+# The same where a notebook shows no line of it; and an object that looks for its own attribute asks for nobody else.
+_WRAPPERS = re.compile(r"(?:utils/_?(?:validators|deprecation|contextlib)|functools|contextlib|decorator)\.py$")
+_LOOKS_UP = re.compile(r"__getattr(?:ibute)?__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,18 @@ class Caller:
         return f"{self.package}{release} {verb} it ({self.where})"
 
 
+def hands_on(frame: Frame) -> bool:
+    """Whether a frame only passes on what it was given, or looks for an attribute of its own object."""
+    if _LOOKS_UP.fullmatch(frame.function):
+        return not frame.text.startswith(("from ", "import "))
+    return _HANDS_ON.search(frame.text) is not None or (not frame.text and _WRAPPERS.search(frame.path.replace("\\", "/")) is not None)
+
+
+def asker_of(failure: Failure) -> Frame | None:
+    """The innermost frame that hands nothing on: where the attribute was asked for, or the call was made."""
+    return next((frame for frame in reversed(failure.frames) if not hands_on(frame)), None)
+
+
 def caller_of(failure: Failure, provider: str) -> Caller:
     """Who asked for something of a provider: the innermost frame of another package; the user's own code where it is nearer."""
     inner = True
@@ -48,7 +63,7 @@ def caller_of(failure: Failure, provider: str) -> Caller:
         if package == provider and inner:
             # A provider's own machinery, which imports on request, is not who asked.
             continue
-        if package and _HANDS_ON.search(frame.text):
+        if package and hands_on(frame):
             continue
         inner = False
         if package:

@@ -17,7 +17,7 @@ from envdoctor.atlas.signatures import Signature, read
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.callables_named import classes_called, functions_called
-from envdoctor.logs.callers import caller_of
+from envdoctor.logs.callers import asker_of, caller_of
 from envdoctor.logs.derived_classes import made_for
 from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
@@ -25,7 +25,9 @@ from envdoctor.logs.forward_calls import fit_forward
 from envdoctor.logs.overridden_methods import calls_itself, defines, fit_override
 from envdoctor.logs.owners_anywhere import classes_anywhere, methods_anywhere, needers_of, refusers_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
-from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.wording import place_of
+from envdoctor.world.import_names import package_of
 
 _FIELD = ("=", ":")
 # A function with a shorter name is anybody's.
@@ -195,12 +197,18 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     if not known and is_anybodys_class(called.split(".")[0], package):
         return None  # nobody says that it is not a class of the project's own
     newest = bound.volume.releases[-1]
-    detail = (
-        f"{called}() of {package} takes no {statement.keyword} in any release until {newest}; "
-        f"{caller.words(Facts({}), package, 'passes')}: it was written for another release, or for another function of this name"
-    )
-    packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
-    edge = f"{caller.package or 'code'}:{named[0]}({statement.keyword})"
+    asker = asker_of(failure)
+    itself = asker is not None and _passes_it_itself(asker, package)
+    none = f"{called}() of {package} takes no {statement.keyword} in any release until {newest}"
+    if itself and asker is not None:
+        none = f"{called}(), which takes no {statement.keyword} in any release until {newest}"
+        detail = f"{package} itself passes it to {none} ({place_of(asker)}): a state between two releases, or files of two that are mixed"
+    else:
+        passes = caller.words(Facts({}), package, "passes")
+        detail = f"{none}; {passes}: it was written for another release, or for another function of this name"
+    by = package if itself else caller.package
+    packages = tuple(dict.fromkeys(name for name in (package, by) if name))
+    edge = f"{by or 'code'}:{named[0]}({statement.keyword})"
     made = called.removesuffix(".__init__").rpartition(".")[2]
     if failure.frames and re.search(rf"\b{re.escape(made)}\(\*\*\w", failure.frames[-1].text):
         # https://github.com/A-Stangeland/SolarDetection/issues/8
@@ -211,9 +219,17 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     advice = (
         f"{near} in place of {statement.keyword}" if near else f"leave {statement.keyword} out, or take the fork that it was written for"
     )
+    if itself:
+        advice = f"pip install --upgrade --force-reinstall {package}"
     if derived := made_for(called.partition(".")[0], statement.keyword):
         advice = f"{' or '.join(derived)} in place of {called.partition('.')[0]}: it has {statement.keyword}"
     return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=edge, advice=advice)
+
+
+def _passes_it_itself(asker: Frame, package: str) -> bool:
+    """Whether the line that makes the call is the package's own, and does not hand on what the user wrote, as from_pretrained does."""
+    handed = "**" in asker.text if asker.text else asker.function.rpartition(".")[2].startswith("from_")
+    return package_of(asker.package or "") == package and not handed
 
 
 def _like(bound: Bound, symbol: str, keyword: str) -> str:

@@ -75,9 +75,11 @@ from envdoctor.logs.statements import (
 )
 from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.targets_given import judge_targets
+from envdoctor.logs.text_wanted import judge_text_wanted
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.two_toolkits import judge_toolkits
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
+from envdoctor.logs.unix_names import judge_unix
 from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
 from envdoctor.logs.wording import caller_of, describe, named, reasons
@@ -217,8 +219,8 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
     hit = hit or judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
-        hit = loading or judge_python(statement, failure, facts) or judge_given_up(statement, failure, facts)
-        hit = hit or answer(statement, failure, facts)
+        hit = loading or judge_python(statement, failure, facts) or judge_unix(statement, failure, facts)
+        hit = hit or judge_given_up(statement, failure, facts) or answer(statement, failure, facts)
     return (
         hit
         or judge_not_loaded(failure, facts)
@@ -244,7 +246,7 @@ def _of_statement(statement: Statement | None, failure: Failure, facts: Facts) -
     elif isinstance(statement, UndefinedName):
         hit = judge_undefined(statement, failure, facts) or judge_own_call(statement, failure)
     elif isinstance(statement, MissingMember):
-        hit = answer_member(statement, failure, facts) or judge_own_option(statement, failure)
+        hit = judge_text_wanted(statement, failure) or answer_member(statement, failure, facts) or judge_own_option(statement, failure)
     elif (binding := BINDING.search(failure.message)) is not None:
         hit = judge_binding(binding[1], failure)
     return hit or judge_value(statement, failure) or judge_own_call(statement, failure)

@@ -40,6 +40,10 @@ from envdoctor.rules.rule import Rule
 # A page whose words are those of any full GPU, and which only a plan decides.
 _OF_ANY_MEMORY = "plan-exceeds-gpu-memory"
 _MOST_FINDINGS = 4
+# What an installer and a build end with.
+_OF_PIP = frozenset(
+    ("CalledProcessError", "SubprocessError", "MetadataGenerationFailed", "DistutilsError", "BuildError", "ResolutionImpossible")
+)
 # A fragment shorter than this is shared by too many errors to decide on its own.
 _SPECIFIC = 24
 # Fragments of about the same length tell as much.
@@ -187,6 +191,8 @@ def _at_last(diagnosis: Diagnosis, reading: Reading, pages: dict[str, Rule], fac
     # What is only noted of the stack explains no failure.
     matched = [finding for finding in diagnosis.findings if finding.status == "matched" and finding.severity != "note"]
     near = [finding for finding in matched if not raised.isdisjoint(finding.packages) or (not told and finding.severity == "error")]
+    if any(one.kind and not one.warns and one.kind not in _OF_PIP for one in reading.failures):
+        near = [finding for finding in near if finding.rule.effect != "blocked"]  # what ran was installed
     # What is wrong with the stack, and of which the text shows nothing, may have nothing to do with it.
     beside = [replace(finding, status="possible") for finding in matched if finding not in near]
     return [*near, *told, *beside]

@@ -15,12 +15,12 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, classes_named
-from envdoctor.logs.callers import caller_of
+from envdoctor.logs.callers import asker_of, caller_of
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.syntax_nodes import is_node
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.logs.wording import named
+from envdoctor.logs.wording import named, place_of
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
 
@@ -104,6 +104,8 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"
     packages = named(package, caller.package, *(giver.package for giver in given if len(given) == 1))
     edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
+    if not owners and len(given) == 1 and (wanted := _wanted_of_others(one, given[0], failure, facts)) is not None:
+        return wanted
     pins = () if owners else given[0].pins(facts)
     if one.cls in _OF_TORCH and all(spec.startswith(">=") for _, spec in pins) and facts.value(f"packages.{package}") is None:
         pins = ()  # torch's own object is of no class that a later release changed
@@ -111,6 +113,35 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
         return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
+
+
+def _wanted_of_others(one: MissingMember, giver: _Giver, failure: Failure, facts: Facts) -> Hit | None:
+    """An attribute that a package gives to its own classes since some release, and asks every object for: a class of before lacks it.
+
+    https://github.com/lucidrains/enformer-pytorch/issues/55: all_tied_weights_keys of a model that never calls post_init.
+    """
+    asker = asker_of(failure)
+    first = stretches(giver.there)[0][0] if giver.there else 0
+    if asker is None or package_of(asker.package or "") != giver.package or not first:
+        return None
+    volume = giver.bound.volume
+    stated = facts.value(f"packages.{giver.package}")
+    where = places(volume, stated.text) if isinstance(stated, Exact) else ()
+    if where and min(where) < first:
+        return None
+    since, before = volume.releases[first], volume.releases[first - 1]
+    outside = (package_of(frame.package) for frame in reversed(failure.frames) if frame.package)
+    whose = next((name for name in outside if name not in (giver.package, "torch", "accelerate", "transformers-modules")), "")
+    of = f" of {whose}" if whose else ""
+    detail = (
+        f"{one.cls}{of} was written for {giver.package} before {since}, which gives {one.name} to {giver.classes[0]} and asks each object "
+        f"for it ({place_of(asker)}); or it does not set up what it is made of (super().__init__(), post_init())"
+    )
+    packages = named(giver.package, whose)
+    pins = ((giver.package, f"<={before}"),)
+    advice = f"a release of {whose} for {giver.package} {since}" if whose else ""
+    edge = f"{giver.package}:{one.cls}.{one.name}"
+    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge, by_hand=advice)
 
 
 def _speaks_for(giver: _Giver, one: MissingMember, failure: Failure, facts: Facts) -> bool:

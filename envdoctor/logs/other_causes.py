@@ -6,6 +6,7 @@ import re
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.callers import asker_of
 from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
@@ -34,6 +35,7 @@ _OF_FILES = frozenset(
      "snapshot-tensor-not-in-shard", "snapshot-token-id-out-of-range")
 )  # fmt: skip
 _MISSED = re.compile(r"cannot import name '?(?P<name>\w+)'? from '?(?P<module>transformers[\w.]*)'?")
+_NO_ATTRIBUTE = re.compile(r"object '?[\w.]{0,80}'? ?has no attribute '\w+'|' object has no attribute '\w+'")
 _READERS = frozenset(("transformers", "peft", "safetensors"))
 _NO_MEMBER = re.compile(r"module '(?P<module>\w+)(?:\.\w+)*' has no attribute '(?P<name>\w+)'")
 
@@ -59,6 +61,8 @@ def _is_of_installed_code(rule: Rule, seen: Shown, reading: Reading, stated: Fac
     """Whether a page about code that comes with a model knows a name that an installed package itself imports: a stated one, or
     one in whose file it failed."""
     about = rule.affected is not None and any(leaf.fact == "model.remote_code" for leaf in accused(rule.affected))
+    if about and _is_asked_by_a_package(seen, reading):
+        return True
     missed = _MISSED.search(seen.text) if about else None
     if missed is None or any("transformers_modules" in line for _, line in reading.lines):
         return False
@@ -68,6 +72,16 @@ def _is_of_installed_code(rule: Rule, seen: Shown, reading: Reading, stated: Fac
     there = [name.removeprefix("packages.") for name in stated if name.startswith("packages.") and stated.value(name) != ABSENT]
     asked = (name for name in dict.fromkeys((*framed, *there)) if name not in _READERS)
     return any(asks_for(name, symbol, stated) for name in asked)
+
+
+def _is_asked_by_a_package(seen: Shown, reading: Reading) -> bool:
+    """Whether the line that asks for an attribute is an installed package's own, which is neither the model's code nor its reader."""
+    last = _raised_at(seen, reading) if _NO_ATTRIBUTE.search(seen.text) else None
+    asker = asker_of(last) if last is not None else None
+    if last is None or asker is None or "site-packages" not in asker.path.replace("dist-packages", "site-packages"):
+        return False
+    by = package_of(asker.package) if asker.package else ""
+    return bool(by) and by not in ("transformers", "torch", "transformers-modules")
 
 
 def _is_asked_by_own_line(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> bool:

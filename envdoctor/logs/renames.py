@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 
 from envdoctor.atlas.answers import answer, new_keyword, new_places, owner_of
+from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.missing import split
 from envdoctor.logs.asked import ARGUMENT, MODULE, NAME, Asked
 from envdoctor.logs.through_subclasses import taken_by_method
@@ -25,6 +26,9 @@ def change_of_code(asked: Asked, place: int, asker: str, where: str, *, everybod
     written = successor(asked.symbol)
     if asker:
         return "", f"{written}, in {where}" if written and where else ""
+    if not written and not asked.told and asked.there and place < (asked.there & -asked.there).bit_length() - 1:
+        # A release that is too old for the code is raised; where it kept the name is the other way.
+        return "", rename(asked, place)
     written = written or asked.advice or rename(asked, place) or respelled(asked.symbol) or taken_by_method(asked.symbol, place)
     if written:
         return written, ""
@@ -96,6 +100,16 @@ def _new_name(asked: Asked, place: int) -> tuple[str, str]:
     last = name.rpartition(".")[2]
     if asked.family == MODULE or (last.islower() and len(last) < _OWN_NAME):
         return "", ""
-    found = [one for one in new_places(asked.bound, last, place) if one != name.rpartition(".")[0]]
+    found = [one for one in new_places(asked.bound, last, place) if one != name.rpartition(".")[0] and _gives(asked.bound, one, last)]
     # A module that comes with it is of some releases alone (lightning_lite, lightning_fabric): its own top has it in all of them.
     return "", min(found, key=lambda one: one.partition(".")[0] != name.partition(".")[0], default="")
+
+
+def _gives(bound: Bound, module: str, name: str) -> bool:
+    """Whether people take a name from a module: its own, or one of a package's that collects it; what a file imports for its own use is
+    not meant (``torch.distributed.tensor.parallel.fsdp`` for ``Replicate``)."""
+    chunk = bound.volume.chunk(module)
+    if chunk is None or name in chunk.classes or name in chunk.functions:
+        return True
+    inside = any(f"{target.partition(':')[0]}.".startswith(f"{module}.") for target in chunk.links.get(name, {}))
+    return inside or any(bound.modules(f"module {module}.", keep=False))

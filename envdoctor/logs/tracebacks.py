@@ -13,9 +13,10 @@ from envdoctor.logs.places import owner_of
 from envdoctor.records import dataclass
 
 _FRAME = re.compile(r"^\s{0,12}File ['\"](?P<path>[^'\"]{1,1000})['\"], line (?P<line>\d{1,9})(?:, in (?P<function>[^\s]{1,200}))?")
-_RICH = re.compile(r"^\s{0,4}(?P<path>[^\s:│]{1,1000}\.py|<[\w ]{1,40}>):(?P<line>\d{1,9}) in\s{1,4}(?P<function>[\w.<>]{1,200})")
+# rich's, and pytest's with a colon: ``trl/trainer/sft_trainer.py:1185: in training_step``.
+_RICH = re.compile(r"^\s{0,4}(?P<path>[^\s:│]{1,1000}\.py|<[\w ]{1,40}>):(?P<line>\d{1,9}):? in\s{1,4}(?P<function>[\w.<>]{1,200})")
 _CELL = re.compile(
-    r"^\s{0,4}(?:File (?P<path>[^\s:][^:\n]{0,1000}?):(?P<line>\d{1,9})(?:, in (?P<function>[\w.<>]{1,200}))?"
+    r"^\s{0,4}(?:File (?P<path>(?:[A-Za-z]:[\\/])?[^\s:][^:\n]{0,1000}?):(?P<line>\d{1,9})(?:, in (?P<function>[\w.<>]{1,200}))?"
     r"|(?P<cell>Cell In ?\[\d{1,6}\]|Input In \[\d{1,6}\])(?:, line (?P<at>\d{1,9})|, in ))"
 )
 _OLD_CELL = re.compile(

@@ -34,6 +34,8 @@ _BUILT = re.compile(r"pip-install-\w{1,20}[\\/](?P<name>[A-Za-z][\w-]{1,60})_[0-
 _REWRITTEN = re.compile(r"Unsloth_?(?P<cls>[A-Z]\w{5,80})")
 _COMPILED_PART = re.compile(r"(?:_ext|_cuda|_kernels?|_extension|_backend|_C)$")
 _COMPILED = re.compile(r"unsloth_compiled_(?:cache|module)")
+# Where unsloth runs the text of transformers' configurations among its own names.
+_EXECUTED = re.compile(r"unsloth[\\/]models[\\/]_utils\.py$")
 
 
 def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:
@@ -99,13 +101,14 @@ def _in_compiled_text(one: UndefinedName, failure: Failure, facts: Facts) -> Hit
         return None
     there = isinstance(facts.value("packages.unsloth"), Exact) or "unsloth" in failure.packages
     rewritten = _REWRITTEN.fullmatch(last.function)
-    if not (rewritten or _COMPILED.search(last.path) or (last.path == "<string>" and there)):
+    executed = last.function == "__init__" and _EXECUTED.search(last.path) is not None
+    if not (rewritten or executed or _COMPILED.search(last.path) or (last.path == "<string>" and there)):
         return None
     classes = classes_called(rewritten["cls"], failure, passed=True) if rewritten else ()
     owners = {bound.volume.name for cls in classes if (bound := owner_of(cls)) is not None}
     before = [package_of(frame.package) for frame in reversed(failure.frames[:-1]) if frame.package]
     outer = failure.frames[-2].text if len(failure.frames) > 1 else ""
-    named = "accelerate" if "accelerator." in outer else ""
+    named = "accelerate" if "accelerator." in outer else "transformers" if executed else ""
     whose = (
         owners.pop()
         if len(owners) == 1
@@ -162,9 +165,9 @@ def _deeper(one: UndefinedName, user: str, failure: Failure, facts: Facts) -> Hi
         f"{describe(package, facts)} is one without it"
     )
     pins = ((package, f">={bound.volume.releases[first]}"),) if first else ()
-    advice = f"or a release of {user} that does without it" if user else ""
+    other = f"a release of {user} that does without it" if user else ""
     return Hit(UNDEFINED, True, (), detail=detail, packages=tuple(filter(None, (package, user))), pins=pins,
-               edge=f"{user or 'code'}:{one.name}", advice=advice)  # fmt: skip
+               edge=f"{user or 'code'}:{one.name}", advice="" if pins else other, by_hand=other if pins else "")  # fmt: skip
 
 
 def _given(package: str, name: str) -> tuple[str, str, str] | None:

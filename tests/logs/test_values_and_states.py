@@ -68,7 +68,7 @@ def test_an_object_in_the_place_of_a_text_is_told_with_the_projects_own_line(cap
     own = ("/srv/job/test.py", 14, "get", "llm = LLM(model=model, tokenizer=tokenizer)")
     inner = (f"{SITE}/vllm/entrypoints/llm.py", 240, "__init__", "mode = tokenizer_mode(tokenizer)")
     told = first_of(capsys, tmp_path, traceback("AttributeError: 'Qwen2Tokenizer' object has no attribute 'lower'", own, inner))
-    assert told["status"] == "possible"
+    assert told["status"] == "matched"
     assert "An object of class Qwen2Tokenizer is given where a text is wanted" in str(told)
     assert "LLM(model=model, tokenizer=tokenizer)" in str(told)
 
