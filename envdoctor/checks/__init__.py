@@ -21,6 +21,7 @@ from envdoctor.checks import (
     kernels_for_gpu,
     misspelt_names,
     pickles_refused,
+    plan_keys,
     python_ends,
     ranges_together,
     required_through,
@@ -59,6 +60,7 @@ FACT_CHECKS = (
     *pickles_refused.CHECKS,
     *python_ends.CHECKS,
     *stated_uses.CHECKS,
+    *plan_keys.CHECKS,
     *misspelt_names.CHECKS,
 )
 
@@ -84,6 +86,7 @@ _RAISED_BY = {
     "pickled-weights-refused": pickles_refused.CHECKS,
     "import-ends-with-python": python_ends.CHECKS,
     "code-breaks": stated_uses.CHECKS,
+    "plan-key-refused": plan_keys.CHECKS,
     "name-misspelt": misspelt_names.CHECKS,
 }
 

@@ -124,4 +124,9 @@ def _deepspeed(reader: Reader, table: Table) -> None:
         reader.say("plan.offload", offload_word(optimizer, parameters), "deepspeed_config", "offload_optimizer_device")
 
 
-ACCELERATE = Dialect("accelerate", _recognises, read_accelerate)
+def _read_file(reader: Reader, table: Table) -> None:
+    reader.say_keys(table, "accelerate")
+    read_accelerate(reader, table)
+
+
+ACCELERATE = Dialect("accelerate", _recognises, _read_file)

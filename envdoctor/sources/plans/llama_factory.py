@@ -73,6 +73,7 @@ def _read(reader: Reader, table: Table) -> None:
         return
     read_arguments(reader, table)
     say_refused(reader, table)
+    reader.say_keys(table, "llamafactory")
     kind = word(table.get("finetuning_type", "lora"))
     pretrains = table.get("stage") == "pt" and kind == "full"
     reader.say("plan.method", "pretrain" if pretrains else lora_kind(table, kind), "finetuning_type")

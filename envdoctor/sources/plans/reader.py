@@ -122,6 +122,13 @@ class Reader:
     def default(self, fact: str, value: FactValue, origin: Origin) -> None:
         self.facts.setdefault(fact, Fact(fact, value, origin))
 
+    def say_keys(self, table: Table, tool: str) -> None:
+        """State the names of all settings, each with its line, for a tool that refuses those that it does not have."""
+        names = sorted(key for key in text_keys(table) if key.isidentifier())
+        if names:
+            places = tuple(self.origin(name) for name in names)
+            self.facts["plan.keys"] = Fact("plan.keys", tuple(f"{tool}:{name}" for name in names), self.origin(), places)
+
     def skip(self, what: str, why: str) -> None:
         self.skips.append(Skip(plain(what), plain(why)))
 
