@@ -15,6 +15,18 @@ from envdoctor.sources.scripts.reading import Call, Reading
 _KEYWORD = "pretrained_model_name_or_path"
 _READS_CONFIG = ("AutoConfig", "PretrainedConfig", "PreTrainedConfig")
 _READS_TEXT = ("AutoTokenizer", "AutoProcessor", "AutoImageProcessor", "AutoFeatureExtractor")
+# What other libraries load by the name of a repository, through the configuration that transformers reads of it: the keyword, or the first.
+# Read in sentence-transformers 5.1.0, langchain-huggingface 1.2.0, llama-index-embeddings-huggingface 0.6.1, optimum 1.27.0 and GPTQModel's
+# repository.
+_ELSEWHERE = (
+    ("sentence_transformers", "SentenceTransformer", "model_name_or_path"),
+    ("sentence_transformers", "CrossEncoder", "model_name_or_path"),
+    ("langchain_huggingface", "HuggingFaceEmbeddings", "model_name"),
+    ("langchain_community", "HuggingFaceEmbeddings", "model_name"),
+    ("llama_index", "HuggingFaceEmbedding", "model_name"),
+    ("gptqmodel", "load", "model_id_or_path"),
+    ("optimum", "from_pretrained", "model_id"),
+)
 _FACTS = ("model.id", "model.path", "model.type")
 
 
@@ -55,6 +67,9 @@ def read_other_names(reading: Reading) -> None:
             say_model(reading, call, _KEYWORD)
         if found:
             return
+    for package, last, keyword in _ELSEWHERE:
+        for call in reading.few([call for call in reading.named(package, last) if _gives(call, keyword, 0)]):
+            say_model(reading, call, keyword)
 
 
 def _gives(call: Call, keyword: str, position: int) -> bool:

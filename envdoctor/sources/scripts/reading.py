@@ -82,6 +82,12 @@ class Reading:
                 if isinstance(site.node.func, ast.Attribute):
                     self._methods.setdefault(site.node.func.attr, []).append(call)
 
+    def add(self, call: Call, method: str) -> None:
+        """Take down a call of a method that a library makes for the script."""
+        self.calls.append(call)
+        self._named.setdefault(method, []).append(call)
+        self._methods.setdefault(method, []).append(call)
+
     def is_provided(self, call: Call) -> bool:
         """Whether a call is made where the script provides for releases that do not take it."""
         provision = self.evaluator.provision
@@ -107,7 +113,7 @@ class Reading:
         if keyword in call.keywords:
             expression, scope = call.keywords[keyword]
             return self.evaluator.of(expression, scope)
-        if position is not None and position < len(call.node.args):
+        if position is not None and call.at is None and position < len(call.node.args):
             return self.evaluator.of(call.node.args[position], call.scope)
         return None
 

@@ -21,6 +21,7 @@ from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.commands import read_commands
 from envdoctor.sources.scripts.devices import read_devices
 from envdoctor.sources.scripts.given import Given
+from envdoctor.sources.scripts.handed_on import add_handed_on
 from envdoctor.sources.scripts.launched import with_launched
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, OF_QUANTIZING, read_loading
 from envdoctor.sources.scripts.named_models import read_other_names
@@ -136,6 +137,7 @@ def _read(source: Source, given: Given | None = None) -> tuple[Collected, tuple[
     claims = Claims(source)
     reading = Reading(source, found, evaluator, claims)
     reading.find_calls()
+    add_handed_on(reading)
     read_commands(reading)
     find_training(reading)
     loads = read_loading(reading)

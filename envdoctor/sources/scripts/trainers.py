@@ -192,7 +192,7 @@ def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, tr
     if not _has_an_entry(reading):
         return
     answers = [call for call in reading.methods("generate", "chat", "stream_chat") if call.sure and not of_own_class(reading, call)]
-    answers += [call for call in loads if call.sure and call.last == "pipeline"]
+    answers += [call for call in loads if call.sure and (call.last == "pipeline" or call.at is not None)]
     elsewhere = any(_TRAINS_ELSEWHERE.search(line.text) and "install" not in line.text for line in reading.source.shell)
     training = (
         trainers or trains_itself or elsewhere or any(word in text for word in (".backward(", ".train(", "Trainer", "optimizer", "fit("))

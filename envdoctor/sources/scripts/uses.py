@@ -307,7 +307,16 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
             yield COMPILES_NOTHING, store.line
         if replaced is not None and _is_elsewhere(replaced):
             yield f"{_UNKNOWN}.{store.key} = {SOME}", store.line
-        for node in walk(store.value):
-            name = reading.dotted(node, store.scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        for node, scope in _written(reading, store.value, store.scope):
+            name = reading.dotted(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
             if name is not None and _is_elsewhere(name):
                 yield f"{_UNKNOWN}.{store.key} = {name}", store.line
+
+
+def _written(reading: Reading, value: ast.expr, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+    """The nodes of an expression, and of what the functions of the file that it names give back: ``state_dict.__get__(model)``."""
+    for node in walk(value):
+        yield node, scope
+        name = reading.dotted(node, scope) if isinstance(node, ast.Name) else None
+        for result, place in reading.evaluator.passed.to_result(name) if name is not None and name.startswith(f"{LOCAL}.") else ():
+            yield from ((inner, place) for inner in walk(result))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 
 from envdoctor.records import replace
 from envdoctor.sources.scripts.given import Given, given_to, read_given
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table, joined, same_value
+from envdoctor.sources.scripts.lookups import DOWNLOADS, read_download, read_entry, read_variable
 from envdoctor.sources.scripts.names import LOCAL, dotted
 from envdoctor.sources.scripts.namespaces import Default, Namespaces
 from envdoctor.sources.scripts.outline import Binding, Guard, Outline, Scope
@@ -22,10 +22,6 @@ _MOST_STEPS = 400_000
 _DTYPES = frozenset(
     ("float32", "float", "float16", "half", "bfloat16", "float64", "double", "int8", "uint8", "float8_e4m3fn", "float8_e5m2")
 )
-
-# Both hubs' (huggingface_hub 0.36.2, modelscope 1.24.0), from whichever module it is taken.
-_DOWNLOADS = re.compile(r"(?:huggingface_hub|modelscope)(?:\.\w+)*\.snapshot_download")
-_REPOSITORY = ("repo_id", "model_id")
 
 
 class Evaluator:
@@ -225,21 +221,15 @@ class Evaluator:
             return None
         if name is None:
             return None
-        if _DOWNLOADS.fullmatch(name):
-            return self._downloaded(node, scope, depth)
+        if name[:3] == "os.":
+            return read_variable(self, node, scope, depth)
+        if DOWNLOADS.fullmatch(name):
+            return read_download(self, node, scope, depth)
         if name[:2] == f"{LOCAL}." and (results := self.passed.to_result(name)):
             return self._agreed(results, depth)
         last = name.rpartition(".")[2]
         is_class = name[:2] == f"{LOCAL}." and last in self.found.classes
         return Known(Made(name, node, scope)) if is_class or last[:1].isupper() else None
-
-    def _downloaded(self, node: ast.Call, scope: Scope, depth: int) -> Known | None:
-        """The repository whose folder a download gives back: what is loaded from there is that model."""
-        words = {word.arg: word.value for word in node.keywords}
-        kind = self.of(words["repo_type"], scope, depth) if "repo_type" in words else Known("model")
-        named = next((words[name] for name in _REPOSITORY if name in words), node.args[0] if node.args else None)
-        known = self.of(named, scope, depth) if kind is not None and kind.value in ("model", None) else None
-        return replace(known, fetched=True) if known is not None and isinstance(known.value, str) else None
 
     def _table_of(self, node: ast.Call, scope: Scope, depth: int) -> Known:
         return Known(self.keywords(node, scope, depth))
@@ -392,6 +382,7 @@ _READERS: dict[type[ast.AST], _Reader] = {
     ast.BoolOp: Evaluator._logic,
     ast.Compare: Evaluator._compare,
     ast.JoinedStr: Evaluator._text,
+    ast.Subscript: read_entry,
 }
 
 

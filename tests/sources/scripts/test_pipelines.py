@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from .situations import read, values
+from envdoctor.facts.uses import does
+from envdoctor.sources.scripts.script import collect_script
+
+from .situations import read, values, write
 
 START = "import torch\nfrom transformers import AutoModelForCausalLM, pipeline\n"
 ASKED = ("model.id", "plan.generate", "plan.method", "plan.load_dtype", "plan.attn", "plan.trust_remote_code", "plan.distributed")
@@ -53,3 +56,35 @@ def test_an_encoder_hands_its_model_kwargs_to_from_pretrained(tmp_path: Path) ->
     made = "SentenceTransformer('a/b', trust_remote_code=True, model_kwargs={'attn_implementation': 'flash_attention_2'})"
     found = told(tmp_path, f"from sentence_transformers import SentenceTransformer\nprint({made}.encode('x'))\n")
     assert found == {"model.id": "a/b", "plan.attn": "flash_attention_2", "plan.trust_remote_code": True}
+
+
+LANGCHAIN = "from langchain_huggingface import HuggingFacePipeline\n"
+LLAMA_INDEX = "from llama_index.llms.huggingface import HuggingFaceLLM\n"
+LOADED = {"model.id": "a/b", "plan.generate": True, "plan.method": "inference"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LANGCHAIN + "print(HuggingFacePipeline.from_model_id('a/b', 'text-generation', model_kwargs={'trust_remote_code': True}))\n",
+         LOADED | {"plan.trust_remote_code": True}),
+        (LLAMA_INDEX + "print(HuggingFaceLLM(model_name='a/b', device_map='auto', model_kwargs={'torch_dtype': torch.float16}))\n",
+         LOADED | {"plan.distributed": "device_map", "plan.load_dtype": "float16"}),
+        ("import lm_eval\nprint(lm_eval.simple_evaluate(model='hf', model_args='pretrained=a/b,dtype=bfloat16'))\n",
+         LOADED | {"plan.load_dtype": "bfloat16"}),
+        # OpenVINO's classes load, vLLM serves, and a client asks a server
+        (LANGCHAIN + "print(HuggingFacePipeline.from_model_id('a/b', 'text-generation', backend='openvino'))\n", {}),
+        ("import lm_eval\nprint(lm_eval.simple_evaluate(model='vllm', model_args='pretrained=a/b'))\n", {}),
+        ("from langchain_huggingface import HuggingFaceEndpoint\nprint(HuggingFaceEndpoint(repo_id='a/b'))\n", {}),
+        # an encoder's name, where the script loads nothing else
+        ("from langchain_huggingface import HuggingFaceEmbeddings\nprint(HuggingFaceEmbeddings(model_name='a/b'))\n", {"model.id": "a/b"}),
+    ],
+)  # fmt: skip
+def test_what_another_library_loads_for_the_script(tmp_path: Path, text: str, expected: dict[str, object]) -> None:
+    assert told(tmp_path, text) == expected
+
+
+def test_what_another_library_hands_on_is_a_use_of_transformers(tmp_path: Path) -> None:
+    text = LANGCHAIN + "HuggingFacePipeline.from_model_id(model_id='a/b', task='text-generation', model_kwargs={'load_in_8bit': True})\n"
+    uses = next(fact.value for fact in collect_script(write(tmp_path, text)).facts if fact.name == "plan.code_uses")
+    assert does(["transformers.*.from_pretrained(load_in_8bit=True)"], uses)

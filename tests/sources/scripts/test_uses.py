@@ -295,3 +295,8 @@ def test_what_a_script_makes_of_a_tokenizer_and_its_call(tmp_path: Path) -> None
     assert isinstance(found, tuple)
     told = {"?.pad_token = eos_token", "?.output_router_logits = ?", "?.__call__(0=a, add_special_tokens=False)"}
     assert told <= set(found)
+
+
+def test_what_a_function_gives_back_takes_the_place_of_a_method(tmp_path: Path) -> None:
+    text = "import peft\ndef own(self, *_, **__):\n    return peft.get_peft_model_state_dict(self)\nmodel.state_dict = own.__get__(model)\n"
+    assert "?.state_dict = peft.get_peft_model_state_dict" in uses(read(tmp_path, text))

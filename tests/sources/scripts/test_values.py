@@ -38,6 +38,8 @@ def worth(text: str) -> Known | None:
         ("n = 7\nf(f'llama-{n}b')", "llama-7b"),
         ("f([1, 'x', None])", (1, "x", None)),
         ("f(not False)", True),
+        ("c = {'model': {'name': 'a/b'}}\nf(c['model']['name'])", "a/b"),
+        ("n = ['a/b', 'c/d']\nf(n[1])", "c/d"),
         ("f(1 if 2 > 1 else 3)", 1),
         ("f(None or 'x')", "x"),
         ("f(0 and g)", 0),
@@ -238,3 +240,23 @@ def test_a_dataclass_that_the_script_fills_itself(tmp_path: Path) -> None:
     )
     stated = {fact.name: fact.value for fact in collect_script(path).facts}
     assert (stated["plan.optimizer"], stated["plan.fp16"], stated["plan.batch_size"]) == ("sgd", False, 8)
+
+
+@pytest.mark.parametrize("call", ["os.environ.get('MODEL', 'a/b')", "os.getenv('MODEL', 'a/b')"])
+def test_the_default_of_a_variable_is_a_default(call: str) -> None:
+    assert worth(f"import os\nf({call})") == Known("a/b", "MODEL", 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c = {'model': {'name': 'a/b'}}\nc['model']['name'] = given\nf(c['model']['name'])",
+        "c = {'name': 'a/b'}\nc.update(given)\nf(c['name'])",
+        "c = {'name': 'a/b'}\nf(c[given])",
+        "n = ['a/b']\nn[0] = given\nf(n[0])",
+        "import os\nf(os.environ.get('MODEL'))",
+        "import os\nf(os.environ['MODEL'])",
+    ],
+)
+def test_an_entry_that_may_be_another_is_not_known(text: str) -> None:
+    assert worth(text) is None
