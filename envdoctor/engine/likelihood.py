@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from envdoctor.engine.cuda_of_torch import cuda_of_index_build
 from envdoctor.engine.likely_install import ELSEWHERE
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.published_models import likely_type
 from envdoctor.facts.uses import ASKS_FOR_MPS, CODE_USES, does
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.facts.vocabulary import QUIET, USUAL
@@ -58,13 +60,23 @@ def background(facts: Facts) -> tuple[object, ...]:
     elsewhere = tuple(sorted(name for name, fact in facts.items() if fact.origin.source == ELSEWHERE))
     required = (_required(name, facts) for name in BOUND)
     machine = (facts.text("os"), facts.value("gpu.count"), does(ASKS_FOR_MPS, facts.value(CODE_USES)))
-    return (youngest(facts), elsewhere, machine, _is_quantized(facts), *(facts.value(name) for name in _SPEAKING), *required)
+    return (
+        youngest(facts),
+        elsewhere,
+        machine,
+        _likely_type(facts),
+        _of_the_index(facts),
+        _is_quantized(facts),
+        *(facts.value(name) for name in _SPEAKING),
+        *required,
+    )
 
 
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
     """How likely an undecided rule holds, and how much of a package's history it accuses."""
     packages = [name.removeprefix("packages.") for name in lacking if name.startswith("packages.")]
-    unusual = [name for name in lacking if name not in USUAL and not name.startswith(_ASKED)]
+    told = _of_the_index(facts)
+    unusual = [name for name in lacking if name not in USUAL and not name.startswith(_ASKED) and not (name == "cuda" and told)]
     general = len(packages) == 1 and packages[0] in GENERAL and _has_rare_partner(condition, facts, known)
     expected = not unusual and (general or all(_expected(name, facts) for name in packages))
     likely = expected and _holds_by_default(condition, facts, known, packages)
@@ -116,6 +128,7 @@ def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages
     # Of several GPUs nobody leaves all but one idle.
     unusual = (*unusual, "plan.distributed") if isinstance(count, int) and count > 1 else unusual
     usual = [fact for name, fact in _USUAL.items() if name not in facts.by_name and name not in unusual]
+    usual += (*_likely_type(facts), *_of_the_index(facts))
     open_ = [name for name in packages if not _is_elsewhere(name, facts)]
     recent = [(name, _newest(name, facts, None, bound=bound)) for name in open_]
     if evaluate(condition, facts.with_facts((*usual, *_guessed(recent))), known) is not False:
@@ -123,6 +136,23 @@ def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages
     day = youngest(facts) if open_ else ""
     older = [(name, _newest(name, facts, day, bound=bound)) for name in open_]
     return older != recent and evaluate(condition, facts.with_facts((*usual, *_guessed(older))), known) is not False
+
+
+def _likely_type(facts: Facts) -> tuple[Fact, ...]:
+    """The type of a model that somebody has published under a name that has another's in it."""
+    name = facts.text("model.id") if "model.type" not in facts.by_name else None
+    kind = likely_type(name) if name is not None else None
+    return (Fact("model.type", kind, _GUESS),) if kind is not None else ()
+
+
+def _of_the_index(facts: Facts) -> tuple[Fact, ...]:
+    """The CUDA of a torch that is pinned without a label: the package index has one build of it for Linux."""
+    torch = facts.value("packages.torch")
+    elsewhere = facts.text("os") in ("windows", "macos") or facts.text("accelerator") in ("cpu", "mps", "rocm", "npu", "xpu")
+    if "cuda" in facts or elsewhere or not isinstance(torch, Exact):
+        return ()
+    cuda = cuda_of_index_build(torch)
+    return (Fact("cuda", exact(cuda), _GUESS),) if cuda is not None else ()
 
 
 def _guessed(releases_: Iterable[tuple[str, Exact | None]]) -> Iterator[Fact]:
@@ -203,7 +233,8 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
         return False
     if _asks_too_much(facts, lacking) and not is_narrow(condition, facts, known):
         return False
-    held = [leaf for leaf in every if holds(leaf, facts, known)]
+    guessed = _likely_type(facts) if "model.type" in lacking else ()
+    held = [leaf for leaf in every if holds(leaf, facts.with_facts(guessed) if guessed else facts, known)]
     if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
         return False
     if versions:

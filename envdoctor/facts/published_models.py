@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from envdoctor.facts.fact import FactValue
 from envdoctor.facts.published_sizes import least_parameters
@@ -231,6 +232,9 @@ _ROPES = (
 )
 # Published with code that asks for their rotary positions by name, and without a scaling.
 _UNSCALED = frozenset(("eurobert", "llada2_moe", "molmo2"))
+# What transformers does not load, or loads in another way.
+_OTHERWISE = re.compile(r"gguf|mlx|onnx|exl[23]|ggml|openvino|-mnn|-rkllm|tokenizer|embed|reward|-rm(-|$)|vision|draft|eagle")
+_MOST_PARTS = 8
 # A folder that is called after a model has its size in the name, or a name that nothing else has.
 _SIZED = re.compile(r"\d[bm](?![a-z])|^(qwen-(vl|audio)|minicpm-|deepseek-|glm-4\.)")
 
@@ -289,6 +293,24 @@ def model_of_folder(path: str) -> Published | None:
     if not _SIZED.search(last):
         return None
     return _published(_first(tuple(_NAMES.values()), last), last)
+
+
+@lru_cache(maxsize=256)
+def likely_type(name: str) -> str | None:
+    """The ``model_type`` that a repository of anybody's most likely has: one whose name has a published model's in it.
+
+    ``princeton-nlp/gemma-2-9b-it-SimPO`` is trained from gemma-2-9b-it. Of what other programs load (GGUF, MLX, ONNX) nothing is likely.
+    """
+    _, separator, rest = name.lower().partition("/")
+    if not separator or _OTHERWISE.search(rest) or published_model(name) is not None:
+        return None
+    parts = rest.split("-")
+    for length in range(min(len(parts), _MOST_PARTS), 1, -1):
+        for start in range(len(parts) - length + 1):
+            inner = "-".join(parts[start : start + length])
+            if _SIZED.search(inner) and (kind := _first(tuple(_NAMES.values()), inner)) is not None:
+                return kind
+    return None
 
 
 def published_type(name: str) -> str | None:

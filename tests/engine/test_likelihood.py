@@ -46,3 +46,34 @@ def test_what_no_file_says_of_the_machine_leaves_a_rule_open(condition: dict[str
     weight = weigh(parsed, facts, release_texts, lacking)
     assert outcome is None
     assert (weight.likely and not weight.blind) is told
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("huihui-ai/Qwen3-8B-abliterated", True),
+        ("somebody/Hermes-3-Qwen3-8B", True),
+        ("bartowski/Qwen3-8B-GGUF", False),  # nothing that transformers loads
+        ("somebody/gemma-2-9b-it-SimPO", False),
+        ("somebody/a-model", False),
+    ],
+)
+def test_a_model_that_is_called_after_another_one_most_likely_is_one(name: str, told: bool) -> None:
+    parsed = parse_condition({"packages": ["transformers <4.51.0"], "model": {"type": "qwen3"}})
+    facts = stated({"packages.transformers": "==4.50.0", "model.id": name})
+    outcome, lacking = judged(parsed, facts, release_texts)
+    assert (outcome, lacking) == (None, ("model.type",))
+    assert (speaks(parsed, facts, release_texts, lacking) and weigh(parsed, facts, release_texts, lacking).likely) is told
+
+
+@pytest.mark.parametrize(
+    ("torch", "more", "told"),
+    [("==2.2.0", {}, True), ("==2.2.0+cpu", {}, False), ("==2.0.1", {}, False), ("==2.2.0", {"os": "windows"}, False)],
+)
+def test_a_torch_without_a_label_has_the_cuda_of_the_package_index(torch: str, more: dict[str, object], told: bool) -> None:
+    parsed = parse_condition({"packages": ["onnxruntime-gpu <1.19"], "cuda": ">=12, <13"})
+    facts = stated({"packages.onnxruntime-gpu": "==1.17.1", "packages.torch": torch, **more})
+    outcome, lacking = judged(parsed, facts, release_texts)
+    weight = weigh(parsed, facts, release_texts, lacking)
+    assert outcome is None
+    assert (weight.likely and not weight.blind) is told
