@@ -20,11 +20,25 @@ _PAGE = "dataclass-default-refused-since-python-3-11"
 _SAYS = re.compile(
     r"mutable default <class ['\"](?P<top>[A-Za-z_]\w{1,60})\.[\w.]{1,200}['\"]> for field \w{1,80} is not allowed: use default_factory"
 )
+_OF_PYTHON = re.compile(
+    r"mutable default <class ['\"](?P<kind>list|dict|set)['\"]> for field (?P<field>\w{1,80}) is not allowed: use default_factory"
+)
 _OLDER = re.compile(r"3\.(?:\d|10)(?:\.|$)")
 
 
 def judge_dataclass_default(failure: Failure, facts: Facts) -> Hit | None:
     """The same in another Python than 3.11 and later is a fault of the code; of a class without a module nobody knows whose it is."""
+    plain = _OF_PYTHON.search(failure.message)
+    if plain is not None:
+        return Hit(
+            RUN,
+            True,
+            detail="every Python refuses a list, a dict or a set as the default of a dataclass's field",
+            edge=f"dataclass:{plain['kind']}",
+            headline=f"A dataclass has a {plain['kind']} as the default of its field {plain['field']}",
+            over=(_PAGE,),
+            advice=f"field(default_factory={plain['kind']}), or a lambda that makes what stands there, for {plain['field']}",
+        )
     told = _SAYS.search(failure.message)
     python = facts.value("python")
     if told is None or told["top"] == "__main__" or (isinstance(python, Exact) and _OLDER.match(python.text)):

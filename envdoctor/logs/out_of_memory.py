@@ -97,6 +97,9 @@ def account(message: str) -> Account | None:
         idle = last if old[13] == "cached" else max(last - allocated, 0.0)
         return Account(_bytes(asked[1], asked[2]), total, None if old[7] is None else _bytes(old[7], old[8]), allocated, idle)
     capacity, held, unused = _CAPACITY.search(message), _HELD.search(message), _IDLE.search(message)
+    if capacity is not None and _bytes(asked[1], asked[2]) > (whole := _bytes(capacity[1], capacity[2])):
+        # No more of the message is needed for that; who pastes it often leaves the rest out.
+        return Account(_bytes(asked[1], asked[2]), whole, None, 0.0, 0.0)
     if capacity is None or held is None or unused is None:
         return None
     own = _OWN.search(message)

@@ -100,6 +100,8 @@ def test_a_default_that_python_refuses_is_told_of_the_package_with_the_python_th
     assert not [one for one in older if "written for an older Python" in one["detail"]]
     own = findings(capsys, tmp_path, DEFAULT.format("__main__.Config"), 'python = "3.11"\n')[0]
     assert "written for an older Python" not in own["detail"]
+    plain = findings(capsys, tmp_path, DEFAULT.format("list"))
+    assert [one["fixes"][0]["note"].partition(",")[0] for one in plain] == ["field(default_factory=list)"]
 
 
 def test_two_that_are_released_for_each_other_move_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ XPU_EMPTY = (
     "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 15.11 GiB. Of the allocated "
     "memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
 )
+CUT_SHORT = "CUDA out of memory. Tried to allocate 128.25 GiB. GPU 0 has a total capacity of 79.15 GiB of which 60.22 GiB is free."
 ABSURD = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory."
 
 
@@ -91,7 +92,7 @@ def told(*lines: str) -> list[str]:
         (FULL, IN_USE), (FULL_SINCE, IN_USE), (CACHED, IN_USE), (NPU, IN_USE), (XPU_FULL, IN_USE),
         (OTHERS, FOREIGN), (OTHERS_SINCE, FOREIGN), (NPU_OTHERS, FOREIGN),
         (PIECES, FRAGMENTED), (CACHED_PIECES, FRAGMENTED),
-        (HUGE, LARGER), (ABSURD, LARGER),
+        (HUGE, LARGER), (ABSURD, LARGER), (CUT_SHORT, LARGER),
         (LIMITED, ROOM), (LIMITED_BEFORE, ROOM),
     ],
 )  # fmt: skip

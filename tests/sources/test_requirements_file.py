@@ -355,6 +355,12 @@ def test_the_output_of_pip_compile(tmp_path: Path) -> None:
     assert (collected(path).defects, collected(path).skips) == ((), ())
 
 
+def test_builds_of_onnxruntime_for_another_cuda_have_an_index_of_their_own(tmp_path: Path) -> None:
+    own = "https://aiinfra.pkgs.visualstudio.com/PublicPackages/_packaging/onnxruntime-cuda-12/pypi/simple/"
+    found = collected(write(tmp_path / "requirements.txt", f"--extra-index-url {own}\nonnxruntime-gpu==1.17.1\n"))
+    assert [fact.value for fact in found.facts if fact.name == "builds"] == [("onnxruntime-gpu+own",)]
+
+
 @pytest.mark.parametrize(
     ("text", "cuda"),
     [

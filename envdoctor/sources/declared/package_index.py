@@ -49,12 +49,19 @@ class Indexes:
     more: list[tuple[str, Origin]] = field(default_factory=list)
     none: bool = False
 
+    def _say_onnxruntime(self, declarations: Declarations) -> None:
+        """Microsoft's own index has builds of onnxruntime-gpu for another CUDA than the package index's, under the same numbers."""
+        own = next((origin for url, origin in filter(None, (self.only, *self.more)) if "onnxruntime-cuda-" in url), None)
+        if own is not None:
+            declarations.say(Fact("builds", parse_value("builds", ["onnxruntime-gpu+own"]), own))
+
     def say_cuda(self, torch: Requirement | None, declarations: Declarations) -> None:
         """State the CUDA of the torch that the indexes give, where they leave no choice.
 
         An index of one CUDA that is the only one leaves none. Of several an installer takes the highest version, and a local
         label counts as higher: ``torch==2.1.2`` becomes ``2.1.2+cu118`` where the table of torch's builds says that there is one.
         """
+        self._say_onnxruntime(declarations)
         if (
             (self.only is None and not self.more)
             or torch is None
