@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.app.only_imports import names_no_template, only_imports
-from envdoctor.app.trainers import MADE, RUN, unused_of_trainers
+from envdoctor.app.trainers import MADE, RUN, loads_of_trainers
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.loaded_with import LoadedWith, with_what_is_loaded
 from envdoctor.facts.uses import CODE_USES, is_variable, read_use
-from envdoctor.facts.vocabulary import NOT_LOADED, OF_TRANSFORMERS
+from envdoctor.facts.vocabulary import LOADED_WITH, NOT_LOADED, OF_TRANSFORMERS
 
 if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
@@ -63,10 +64,10 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
         names[f"transformers.PreTrainedTokenizerBase{_TEMPLATE}"] = None
     if any(use.name.endswith(_ADAPTS) and use.name.partition(".")[0] in ("?", "diffusers", "transformers") for use in read):
         names["peft"] = None
-    unused = tuple(unused_of_trainers(read, facts))
+    unused, some = loads_of_trainers(read)
     if scripts and all(only_imports(target.text) for target in scripts):
         unused = (*OF_TRANSFORMERS, MADE, RUN)  # a model is loaded, and a trainer made, by a call
-    return _with(facts, targets, tuple(sorted(names)), "imports of the script", unused)
+    return _with(facts, targets, tuple(sorted(names)), "imports of the script", unused, some)
 
 
 def tell_that_nothing_trains(facts: Facts) -> Fact | None:
@@ -104,16 +105,28 @@ def _uses_more(fact: Fact) -> bool:
     return fact.name == CODE_USES and not (isinstance(fact.value, tuple) and all(map(is_variable, fact.value)))
 
 
-def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str, unused: tuple[str, ...] = ()) -> Facts:
-    """The facts with what these imports never lead to, of what is there, and with what of a trainer is ``unused``."""
+def _with(
+    facts: Facts,
+    targets: Sequence[Target],
+    names: tuple[str, ...],
+    why: str,
+    unused: tuple[str, ...] = (),
+    some: Sequence[LoadedWith] = (),
+) -> Facts:
+    """The facts with what these imports never lead to, of what is there, and with what of a trainer is ``unused``.
+
+    What ``some`` releases load is told by those that are stated, and again by those of every remedy that is looked at.
+    """
     found = _not_loaded(names)
     if found is None:
         return facts
     adapter = any(target.adapter is not None for target in targets)
     told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
-    unused = (*unused, MADE, RUN) if "trainer" in found else unused
+    if "trainer" in found:
+        unused, some = (*unused, MADE, RUN), ()
     idle = tuple(dict.fromkeys((*(one for one in told if not adapter or one != "peft"), *unused)))
-    return facts.with_facts([Fact(NOT_LOADED, idle, Origin(why))])
+    later = [Fact(LOADED_WITH, tuple(map(str, some)), Origin(why))] if some else []
+    return with_what_is_loaded(facts.with_facts([Fact(NOT_LOADED, idle, Origin(why)), *later]))
 
 
 def _not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:

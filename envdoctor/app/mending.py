@@ -14,6 +14,7 @@ from envdoctor.edits.registry import command_of, edit_packages, edit_settings
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin, Skip
+from envdoctor.facts.loaded_with import with_what_is_loaded
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact
 from envdoctor.files.paths import real_path
@@ -181,7 +182,8 @@ def _describe(wish: Pin | SetTo) -> str:
 
 
 def _with_pins(facts: Facts, remedy: Remedy) -> Facts:
-    return facts.with_facts(Fact(f"packages.{name}", exact(pin[2:]), Origin("pin")) for name, pin in remedy.pins.items())
+    pinned = (Fact(f"packages.{name}", exact(pin[2:]), Origin("pin")) for name, pin in remedy.pins.items())
+    return with_what_is_loaded(facts.with_facts(pinned))
 
 
 def _edit_plan(plans: Sequence[Target], facts: Facts, left: Sequence[Diagnosed], book: Rulebook) -> Mend:

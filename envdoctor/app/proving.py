@@ -14,6 +14,7 @@ from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.loaded_with import with_what_is_loaded
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.records import dataclass, replace
 from envdoctor.remedies.indexes import declared_indexes
@@ -143,7 +144,8 @@ def _does_hold(remedy: Remedy, gathered: Gathered, book: Rulebook) -> bool:
 
 
 def _move(facts: Facts, pins: Mapping[str, str]) -> Facts:
-    return facts.with_facts(Fact(f"packages.{name}", exact(pin.removeprefix("==")), Origin("pin")) for name, pin in pins.items())
+    pinned = (Fact(f"packages.{name}", exact(pin.removeprefix("==")), Origin("pin")) for name, pin in pins.items())
+    return with_what_is_loaded(facts.with_facts(pinned))
 
 
 def _judge_all(book: Rulebook) -> Callable[[Facts], dict[str, bool | None]]:

@@ -64,6 +64,7 @@ TERMS: tuple[Term, ...] = (
         adds_up=True,
     ),
     Term("not_loaded", "list", "what a script that shows all that it loads does not load: packages, config, model, trainer", quiet=True),
+    Term("loaded_with", "list", "what of it is loaded with a release of a package, such as `trainer-made: trl >=0.12`", quiet=True),
     Term(
         "broken_imports",
         "list",
@@ -362,7 +363,7 @@ UNCLEAR, WHOLE = "plan.unclear", "plan.whole"
 
 _BY_NAME = {term.name: term for term in TERMS}
 USUAL = {term.name: term.usual for term in TERMS if term.usual is not None}
-NOT_LOADED = "not_loaded"
+NOT_LOADED, LOADED_WITH = "not_loaded", "loaded_with"
 # Under them a configuration, a model of transformers, and its Trainer or what derives from it, count as not loaded.
 OF_TRANSFORMERS = CONFIG, MODEL, TRAINER = "config", "model", "trainer"
 BROKEN_IMPORTS = "broken_imports"

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.loaded_with import with_what_is_loaded
 from envdoctor.facts.versions import ABSENT, Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
 from envdoctor.world.releases import Release, as_of, releases
 from envdoctor.world.torch_builds import variants
@@ -171,10 +172,10 @@ def pinned(package: str, release: Exact, facts: Facts, torch: Exact | None = Non
 def moved(stated: Facts, pins: Mapping[str, Exact], removes: Iterable[str] = ()) -> Facts:
     """The stated facts with releases in place of the current ones, and without the packages that go.
 
-    The CUDA of the current torch build says nothing of another one and is forgotten with it.
+    The CUDA of the current torch build says nothing of another one and is forgotten with it; a release may load what another does not.
     """
     kept = stated.without("cuda") if "torch" in pins else stated
     torch = pins.get("torch")
     changed: dict[str, PackageValue] = dict.fromkeys(removes, ABSENT)
     changed |= {name: exact(pinned(name, release, stated, torch).removeprefix("==")) for name, release in pins.items()}
-    return kept.with_facts(Fact(f"packages.{name}", value, Origin("pin")) for name, value in changed.items())
+    return with_what_is_loaded(kept.with_facts(Fact(f"packages.{name}", value, Origin("pin")) for name, value in changed.items()))

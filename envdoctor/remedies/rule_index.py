@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from envdoctor.facts.versions import VersionCondition
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.records import dataclass
-from envdoctor.rules.conditions import PackageIs, leaves
+from envdoctor.rules.conditions import PackageIs, ValueIs, leaves
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
 class RuleIndex:
-    """The rules that can hold, by id; the facts that each names, its conditions on each package, and the rules that name each fact."""
+    """The rules that can hold, by id; the facts that each names, its conditions on each package, and the rules that name each fact.
+
+    ``spared`` are, of each rule that has any, the names of what must be loaded for it to hold.
+    """
 
     rules: Mapping[str, Rule]
     facts: Mapping[str, frozenset[str]]
     conditions: Mapping[str, Mapping[str, tuple[VersionCondition, ...]]]
     naming: Mapping[str, Sequence[str]]
+    spared: Mapping[str, frozenset[str]]
 
 
 _INDEXED: list[tuple[Sequence[Rule], RuleIndex]] = []
@@ -32,17 +37,21 @@ def index_of(rules: Sequence[Rule]) -> RuleIndex:
     facts: dict[str, frozenset[str]] = {}
     conditions: dict[str, dict[str, tuple[VersionCondition, ...]]] = {}
     naming: dict[str, list[str]] = {}
+    spared: dict[str, frozenset[str]] = {}
     for rule in found.values():
         assert rule.condition is not None
         named = leaves(rule.condition)
         facts[rule.id] = frozenset(leaf.fact for leaf in named)
+        if NOT_LOADED in facts[rule.id]:
+            asked = (leaf.values for leaf in named if isinstance(leaf, ValueIs) and leaf.fact == NOT_LOADED)
+            spared[rule.id] = frozenset(str(name) for names in asked for name in names)
         for fact in facts[rule.id]:
             naming.setdefault(fact, []).append(rule.id)
         seen = conditions.setdefault(rule.id, {})
         for leaf in named:
             if isinstance(leaf, PackageIs):
                 seen[leaf.package] = (*seen.get(leaf.package, ()), leaf.version)
-    index = RuleIndex(found, facts, conditions, naming)
+    index = RuleIndex(found, facts, conditions, naming, spared)
     _INDEXED[:] = [(rules, index)]
     return index
 

@@ -10,6 +10,7 @@ from envdoctor.engine.defaults import SWAYED, bounds, derive
 from envdoctor.engine.diagnosis import diagnose
 from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
+from envdoctor.facts.loaded_with import loaded_with
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.records import dataclass
@@ -60,7 +61,10 @@ class Verdicts:
         self.base = derive(problem.stated)
         self.agreement, self._listing = universe.memory.agreement, universe.listing
         self.movable = universe.movable | frozenset(added)
-        self._bounds = bounds(self.base)
+        self._bounds = {**_BOUNDS, **{name: (*_BOUNDS.get(name, ()), *texts) for name, texts in bounds(self.base).items()}}
+        self._loads = [row for row in loaded_with(problem.stated) if row.package in self.movable]
+        for row in self._loads:
+            self._bounds[row.package] = (*self._bounds.get(row.package, ()), row.releases)
         self._index = index_of(problem.rules)
         self._views: dict[frozenset[int], View] = {}
         self._kept: dict[str, dict[tuple[int, ...], Outcome]] = {}
@@ -91,10 +95,11 @@ class Verdicts:
             assert rule.condition is not None
             seen = self._looks_at(name)
             # Learning a fact never overturns a decided outcome: what is decided without these packages stays so.
-            if not seen or view.judged(rule.condition)[0] is not None:
+            loading = self._loading(name)
+            if not seen or not (loading or view.judged(rule.condition)[0] is None):
                 continue
             self.live[name], self._kept[name], self._looks[name] = seen, {}, {}
-            swayed = frozenset(package for package in seen if not self._index.facts[name].isdisjoint(self._sways(package)))
+            swayed = loading | {package for package in seen if not self._index.facts[name].isdisjoint(self._sways(package))}
             if swayed:
                 self._by_default[name] = swayed
             for package in seen:
@@ -115,9 +120,15 @@ class Verdicts:
             self._swayed[package] = found
         return found
 
+    def _loading(self, name: str) -> frozenset[str]:
+        """The packages of which a release loads what the rule waits for, and another does not."""
+        waits = self._index.spared.get(name, _NOBODY)
+        return frozenset(row.package for row in self._loads if row.name in waits)
+
     def _looks_at(self, name: str) -> tuple[str, ...]:
         facts = self._index.facts[name]
         seen = {package for package in packages_of(facts) if package in self.movable}
+        seen |= self._loading(name)
         seen |= {package for package in _DECIDES if package in self.movable and not facts.isdisjoint(self._sways(package))}
         package, fact = _QUANTIZES
         if fact in facts and package in self.movable and not isinstance(self.universe.value(package), Exact):
@@ -191,7 +202,7 @@ class Verdicts:
         if key not in self._codes:
             texts = [condition.text for condition in self._index.conditions[name].get(package, ())]
             if self._sways_rule(name, package):
-                texts += [*self._bounds.get(package, ()), *_BOUNDS.get(package, ())]
+                texts += self._bounds.get(package, ())
             self._codes[key] = self._listing.codes(package, tuple(texts)) if texts else None
         return self._codes[key]
 
@@ -367,7 +378,7 @@ class Verdicts:
     def conditions_on(self, package: str, rules: Iterable[str]) -> list[str]:
         """The texts of the conditions under which rules look at a package, without repeats."""
         texts = dict.fromkeys(one.text for name in rules for one in self._index.conditions[name].get(package, ()))
-        return [*texts, *self._bounds.get(package, ()), *_BOUNDS.get(package, ())]
+        return [*texts, *self._bounds.get(package, ())]
 
 
 def alike(hit: Hit, other: Hit) -> bool:

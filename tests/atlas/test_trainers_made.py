@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.atlas.wheels import atlas_of
+from tests.cli.run import run
 from tests.cli.test_who_reaches import told
 
 NAMES = ("AutoModelForCausalLM", "Trainer", "TrainingArguments")
 TRANSFORMERS = {"transformers/__init__.py": "import torch, accelerate\n" + "".join(f"class {name}: pass\n" for name in NAMES)}
 TRL = {"trl/__init__.py": "import transformers\nclass SFTTrainer: pass\nclass PPOTrainer: pass\nclass PPOConfig: pass\n"}
+FITS = {"sentence_transformers/__init__.py": "import transformers\nclass CrossEncoder: pass\n"}
 PACKAGES = {
-    "transformers": {"4.38.2": TRANSFORMERS, "4.52.4": TRANSFORMERS},
+    "sentence-transformers": {"3.4.1": FITS, "5.2.3": FITS},
+    "transformers": dict.fromkeys(("4.38.2", "4.52.4", "5.2.0"), TRANSFORMERS),
     "trl": {"0.7.11": TRL, "0.18.0": TRL},
     "torch": {"2.2.2": {"torch/__init__.py": ""}, "2.5.1": {"torch/__init__.py": ""}},
     "accelerate": {release: {"accelerate/__init__.py": "import torch\n"} for release in ("0.25.0", "1.0.0", "1.2.0")},
@@ -60,3 +64,21 @@ def test_who_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: s
         wanted["PPO"] = False
         wanted["evaluates"] = True  # accelerate unwraps the model there as well
     assert found == wanted
+
+
+@pytest.mark.large
+@pytest.mark.parametrize(("call", "made"), [("fit(d)", True), ("predict([])", False)])
+def test_a_release_whose_fit_makes_a_trainer_is_no_fix_beside_an_accelerate_too_old_for_that(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, call: str, made: bool
+) -> None:
+    (tmp_path / "fit.py").write_text(f'from sentence_transformers import CrossEncoder\nd = []\nCrossEncoder("a/b").{call}\n')
+    releases = {
+        "sentence-transformers": "3.4.1",
+        "transformers": "5.2.0",
+        "accelerate": "1.2.1",
+        "torch": "2.5.1",
+        "huggingface-hub": "1.4.0",
+    }
+    (tmp_path / "stack.toml").write_text("[packages]\n" + "".join(f'{name} = "{release}"\n' for name, release in releases.items()))
+    done = run(capsys, "check", str(tmp_path / "fit.py"), "--facts", str(tmp_path / "stack.toml"), "-f", "json", every_rule=True)
+    assert (list(json.loads(done.out)["remedy"]["pins"]) == ["sentence-transformers"]) is not made

@@ -371,3 +371,19 @@ def test_what_would_go_back_years_stays_where_several_neighbours_can_move_instea
     far = {"gamma": ("2019-01-01", "2019-02-01", "2019-03-01", "2021-02-01", "2023-06-01")}
     assert small(facts, bad, days=near, requires=requires)[0].pins == {"gamma": "==1.3"}
     assert small(facts, bad, days=far, requires=requires)[0].pins == {"alpha": "==1.1", "beta": "==1.1"}
+
+
+# --- what a release loads ---
+
+
+@pytest.mark.parametrize(("release", "pins"), [("1.2", {"alpha": "==1.1", "beta": "==1.3"}), ("1.1", {"alpha": "==1.1"})])
+def test_a_release_that_begins_to_make_a_trainer_brings_what_only_a_trainer_meets(release: str, pins: dict[str, str]) -> None:
+    old = rule("old", {"packages": ["alpha >1.1"]})
+    trains = rule("trains", {"packages": ["beta <1.3"], "loads": ["trainer-made"]})
+    facts = {
+        "packages.alpha": "1.3",
+        "packages.beta": "1.2",
+        "not_loaded": ("trainer-made", "trainer-run"),
+        "loaded_with": (f"trainer-made: alpha <{release}",),
+    }
+    assert small(facts, old, trains)[0].pins == pins
