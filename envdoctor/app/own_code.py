@@ -122,11 +122,12 @@ def _kept(files: list[Path], examine: Examine, label: str, stack: Stack, opened:
 def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened: Opener) -> Sequence[Hit]:
     from envdoctor.app.project_code import Project
     from envdoctor.app.wrappers import wrappers_beside
-    from envdoctor.atlas.own_code import imports_of
+    from envdoctor.atlas.own_code import calls_of, imports_of
     from envdoctor.checks.atlas import hits_of
     from envdoctor.checks.own_code import code_hits
     from envdoctor.checks.own_demands import demand_hits
     from envdoctor.checks.own_python import python_hits
+    from envdoctor.checks.run_by_plans import made_by_script
 
     hits: list[Hit] = []
     entries: dict[tuple[str, str], None] = {}
@@ -136,6 +137,7 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
         outline = read_own(source, project, outlines)
         wrapped = any(wrappers_beside(Path(source.path), source.body, project))
         hits += code_hits(outline, stack, source.origin, opened, known, wrapped=wrapped)
+        hits += made_by_script(calls_of(outline, stack, wrapped=wrapped), stack, source.origin)
         hits += python_hits(outline, stack, source.origin)
         hits += demand_hits(outline, stack, source.origin)
         entries.update(dict.fromkeys(imports_of(outline, stack)))

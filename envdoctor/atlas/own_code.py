@@ -153,7 +153,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     if moduleless and may_bring(taken.name, stack):
         return
-    refused_ones = alone or _refused_keywords(volume, taken.name, call, where[-1])
+    refused_ones = alone or refused_keywords(volume, taken.name, call, where[-1])
     together = () if refused_ones else _refused_together(volume, taken.name, call, where[-1])
     keywords = refused_ones or together or (read_call(call).keywords if call else ())
     body = bool(call) and by_body(volume, taken.name, call, where[-1])
@@ -169,7 +169,7 @@ def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> tuple[i
     What no release took is none of them, and no other release cures it.
     """
     bad, keywords = 0, []
-    for keyword in _refused_keywords(volume, taken.name, taken.call, where[-1]):
+    for keyword in refused_keywords(volume, taken.name, taken.call, where[-1]):
         one = refused(volume, taken.name, f"0,{keyword}=,*")
         if holds(one, where):
             bad |= one
@@ -233,7 +233,7 @@ def _fields_that_went(
             return
 
 
-def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
+def refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
     """The keywords of a call that a release does not take."""
     module, first, rest = split(volume, name)
     signature = read(signature_at(volume, module, first, rest[:1], place)) if call else None
@@ -301,6 +301,13 @@ def _asked_of_package(name: str, stack: Stack) -> tuple[str, str] | None:
     chunk = None if bound is None else bound.volume.chunk(top)
     first = rest.partition(".")[0]
     return None if provider is None or chunk is None or first not in chunk.lazy else (provider, f"{top}:{first}")
+
+
+def calls_of(outline: Outline, stack: Stack, *, wrapped: bool = False) -> tuple[tuple[str, int], ...]:
+    """What a file calls of the stack's packages, with its line; nothing of trl where something puts classes of its own in their place."""
+    wrapped = wrapped or any(one.name.partition(":")[0].partition(".")[0] in WRAPPERS for one in outline.taken)
+    found = (one for one in outline.taken if one.call and not _saved(one.guard, stack))
+    return tuple((one.name, one.line) for one in found if not (wrapped and one.name.startswith(("trl:", "trl."))))
 
 
 def imports_of(outline: Outline, stack: Stack) -> tuple[tuple[str, str], ...]:
