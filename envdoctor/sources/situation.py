@@ -7,6 +7,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import STARTED, Collected, Defect, Fact, Facts, Origin, Skip
+from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
@@ -24,6 +25,8 @@ _OF_AN_IMAGES_TORCH = ("cuda", "cudnn")
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
 
+REFUSES_PYTHON = "project-refuses-python"
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _PREFERENCES = frozenset(("dpo", "kto", "orpo", "ppo", "grpo"))
 _ADAPTED = frozenset(("lora", "qlora", "dora"))
 
@@ -66,6 +69,10 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
             continue
         if fact.name in together:
             before = _united(together.pop(fact.name))
+        if before is not None and fact.name == "python":
+            defects += _refused_python(before, fact)
+            if isinstance(before.value, Exact) and isinstance(fact.value, Ranged) and _is_of_a_project(fact):
+                continue  # which Python there is says more than which are meant
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
         if before is not None and not overruled and contradict(before, fact) and not _is_said_otherwise(fact.name, facts):
             defects.append(_disagreement(before, fact))
@@ -121,6 +128,25 @@ def _united(some: Sequence[Fact]) -> Fact:
 def _placed(fact: Fact, items: tuple[str, ...]) -> dict[str, Origin]:
     """The place of each item of a list, which is the list's own where its reader keeps no other."""
     return dict(zip(items, fact.places or [fact.origin] * len(items), strict=True))
+
+
+def _refused_python(*two: Fact) -> list[Defect]:
+    """A project that says it does not run on the Python that another source states."""
+    project = next((one for one in two if isinstance(one.value, Ranged) and _is_of_a_project(one)), None)
+    there = next((one for one in two if one is not project and isinstance(one.value, Exact | Ranged)), None)
+    if project is None or there is None or _is_of_a_project(there):
+        return []
+    stated = str(there.value)
+    # 3.10 may be any of its patches.
+    asked = stated if isinstance(there.value, Ranged) else f"=={stated}{'' if stated.count('.') > 1 else '.*'}"
+    if satisfiable(f"{project.value},{asked}", ()):
+        return []
+    detail = f"the project requires Python {project.value}, and {there.origin.source} has {stated}: no installer takes it there"
+    return [Defect(REFUSES_PYTHON, detail, project.origin.file, project.origin.line)]
+
+
+def _is_of_a_project(fact: Fact) -> bool:
+    return fact.origin.file is not None and fact.origin.file.endswith(_MANIFESTS)
 
 
 def _overruled(weaker: int, stronger: int) -> bool:

@@ -194,3 +194,29 @@ def test_four_bits_that_a_configuration_asks_for_are_not_four_bits_less(configur
     read = Collected(tuple(Fact(name, parse_value(name, text), Origin("train.py")) for name, text in script))
     by_hand = Collected((Fact("plan.load_in_4bit", True, Origin("facts.toml")),))
     assert [defect.rule for defect in merge([("plan", read), ("facts file", by_hand)], closed=False).defects] == told
+
+
+@pytest.mark.parametrize(
+    ("source", "there", "wanted", "told"),
+    [
+        ("Dockerfile", "3.10", ">=3.11", True),  # https://github.com/google/gemma_pytorch/issues/79
+        ("environment.yml", "==3.8.*", ">=3.9", True),
+        ("--set", "3.13", ">=3.9,<3.13", True),
+        ("Dockerfile", "3.10", ">=3.10.4", False),
+        ("environment.yml", ">=3.8", ">=3.9", False),
+        ("--set", "3.12.1", ">=3.9", False),
+    ],
+)
+def test_a_project_that_does_not_admit_the_python_is_told_at_its_own_line(source: str, there: str, wanted: str, told: bool) -> None:
+    rank = {"Dockerfile": "image", "environment.yml": "requirements", "--set": "--set"}[source]
+    merged = merge(
+        [(rank, said(source, python=there)), ("requirements", said("pyproject.toml", python=wanted))], closed=False, may_be_empty=True
+    )
+    assert [(one.rule, one.file) for one in merged.defects] == ([("project-refuses-python", "pyproject.toml")] if told else [])
+
+
+def test_the_python_of_an_image_is_kept_beside_a_project_that_admits_it() -> None:
+    merged = merge(
+        [("image", said("Dockerfile", python="3.10")), ("requirements", said("setup.py", python=">=3.8"))], closed=False, may_be_empty=True
+    )
+    assert str(merged.facts.value("python")) == "3.10"
