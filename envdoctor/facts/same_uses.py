@@ -4,7 +4,8 @@ Each is the same in the package's own code: modelscope's classes load from Model
 1.24.0, modelscope/utils/hf_util.py of 1.9.5); ``AutoConfig.register`` is ``CONFIG_MAPPING.register`` (transformers 4.52.4,
 models/auto/configuration_auto.py); ``safe_globals`` names the classes as ``add_safe_globals`` does, for a block (torch 2.13.0,
 torch/serialization.py); the variables and settings leave ``torch.compile`` nothing to do, or nothing to fail with (the same,
-torch/_dynamo/config.py and eval_frame.py).
+torch/_dynamo/config.py and eval_frame.py). The configurations of trl's trainers (trl 0.12.0; PPO's from there on, so that it is left out)
+and of sentence-transformers' (5.1.0) are TrainingArguments of transformers.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _OF_MODELSCOPE = re.compile(
 )
 _REGISTERS = re.compile(r"transformers\.(?:\w+\.)*CONFIG_MAPPING\.register(?=\(|$)")
 _SAFE = re.compile(r"torch\.serialization\.safe_globals(?=\(|$)")
+_OF_A_TRAINER = re.compile(
+    r"trl\.(?:\w+\.)*(?:SFT|DPO|GRPO|KTO|ORPO|CPO|BCO|Reward|RLOO|GKD|OnlineDPO|XPO|NashMD|PRM)Config(?=\()"
+    r"|sentence_transformers\.(?:\w+\.)*(?:SentenceTransformer|CrossEncoder|SparseEncoder)TrainingArguments(?=\()"
+    r"|unsloth\.(?:\w+\.)*UnslothTrainingArguments(?=\()"
+)
 _COMPILES_NOTHING = frozenset(f"env:{name}=1" for name in COMPILE_SWITCHES)
 
 
@@ -40,3 +46,5 @@ def list_same(use: str) -> Iterator[str]:
         yield f"transformers.AutoConfig.register{use[found.end() :]}"
     elif (found := _SAFE.match(use)) is not None:
         yield f"torch.serialization.add_safe_globals{use[found.end() :]}"
+    elif (found := _OF_A_TRAINER.match(use)) is not None:
+        yield f"transformers.TrainingArguments{use[found.end() :]}"

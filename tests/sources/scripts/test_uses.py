@@ -81,6 +81,10 @@ SHOWS: dict[str, str] = {
         "old = model.state_dict\n"
         "model.state_dict = (lambda self, *_, **__: get_peft_model_state_dict(self, old())).__get__(model, type(model))"
     ),
+    "transformers.*TrainingArguments(load_best_model_at_end=True)": "import trl\ntrl.SFTConfig('out', load_best_model_at_end=True)",
+    "transformers.TrainingArguments(bf16=True)": (
+        "import sentence_transformers as st\nst.SentenceTransformerTrainingArguments(output_dir='o', bf16=True)"
+    ),
     "peft.get_peft_model.generate(0)": "from peft import get_peft_model\nm = get_peft_model(base, c).to('cuda')\nm.generate(ids)",
     "peft.PeftModel.generate(0)": "from peft import PeftModel\nm = PeftModel.from_pretrained(base, 'a')\nm.eval()\nm.generate(ids)",
     "evaluate.load(0|path!=./*|*.py)": "import evaluate\nevaluate.load('rouge')",
