@@ -69,7 +69,7 @@ _RAISED_BY = {
     **dict.fromkeys(("import-breaks", "import-needs-package", "part-breaks"), atlas.CHECKS),
     "requirements-contradict": (*declared_together.CHECKS, *ranges_together.CHECKS),
     "requirement-unsatisfiable": declared_together.CHECKS,
-    "requirement-refuses-python": (*declared_together.CHECKS, *stated_together.CHECKS),
+    "requirement-refuses-python": (*declared_together.CHECKS, *stated_together.CHECKS, *required_through.CHECKS),
     **dict.fromkeys(
         ("declared-requirement-unmet", "declared-requirement-missing", "transformers-refuses-at-import"),
         (*stated_together.CHECKS, *required_through.CHECKS),

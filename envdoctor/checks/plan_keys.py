@@ -22,6 +22,7 @@ KEYS = "plan.keys"
 _TRANSFORMERS = "transformers"
 _ARGUMENTS = ("transformers.training_args", "transformers.training_args_seq2seq")
 _FIELD = ("=", ":")
+_FILES = (".yaml", ".yml", ".json")
 # They make its parser take what it does not know, or read arguments of another program.
 _SWITCHES = ("env:ALLOW_EXTRA_ARGS", "env:USE_MCA")
 
@@ -76,8 +77,9 @@ def _hit(facts: Facts, text: str, place: Origin) -> Hit | None:
     if not own or not holds(lacks, where) or (tool.arguments and _is_argument(facts, key, other=bool(there))):
         return None
     known = [name for name, mask in own.items() if mask >> where[-1] & 1]
-    # argparse takes the beginning of a name for it, and makes --no_x of a switch x.
-    if any(name.startswith(key) or f"no_{name}" == key for name in known):
+    # On a command line argparse takes the beginning of a name for it, and makes --no_x of a switch x.
+    written = (place.file or "").endswith(_FILES)
+    if not written and any(name.startswith(key) or f"no_{name}" == key for name in known):
         return None
     like = "" if there else next(iter(get_close_matches(key, known, 1, 0.85)), "")
     if not there and not like:

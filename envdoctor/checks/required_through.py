@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from envdoctor.checks.declared_together import compatible, declared_packages, demands_hold, pythons_of
+from envdoctor.checks.declared_together import REFUSES_PYTHON, compatible, declared_packages, demands_hold, pythons_of
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.requirements import UNMET
 from envdoctor.checks.stated_together import stated_releases
@@ -33,6 +33,7 @@ def _hits(facts: Facts) -> Iterator[Hit]:
     present = facts.value("present")
     there = frozenset(present) if isinstance(present, tuple) else frozenset()
     pythons: Sequence[str] = ()
+    python = facts.value("python")
     told: set[tuple[str, str]] = set()
     for name, value in stated.items():
         own = () if "+" in value.text else dependencies(name, value.text) or ()
@@ -40,6 +41,9 @@ def _hits(facts: Facts) -> Iterator[Hit]:
         direct = {one.name for one in own if one.name in stated and _refuse(one.name, (one,), stated[one.name])}
         for one in own:
             if not one.specifier or f"{_PACKAGE}{one.name}" in facts or one.name in there:
+                continue
+            if isinstance(python, Exact) and _refuses(one, python) and demands_hold(facts, one.marker, (_minor(python),)):
+                yield _refused_by_python(facts, name, value, one, python)
                 continue
             agreed = _agreed(one.name, one.specifier, as_of())
             for third, wanted in agreed.items():
@@ -79,6 +83,32 @@ def _fits_a_python(one: Dependency, pythons: Sequence[str]) -> bool:
     asked = {requires_python(one.name, text) for text in release_texts(one.name) if admits(exact(text))}
     return not pythons or any(
         not text or version_condition(text.replace(" ", "")).admits(exact(f"{python}.99")) for text in asked for python in pythons
+    )
+
+
+def _refuses(one: Dependency, python: Exact) -> bool:
+    """Whether releases are known that fit, and none of them runs on this Python."""
+    admits = version_condition(one.specifier).admits
+    return any(admits(exact(text)) for text in release_texts(one.name)) and not _fits_a_python(one, (_minor(python),))
+
+
+def _minor(python: Exact) -> str:
+    return ".".join(python.text.split(".")[:2])
+
+
+def _refused_by_python(facts: Facts, name: str, value: Exact, one: Dependency, python: Exact) -> Hit:
+    """A stated release that requires a package of which no release that fits runs on the stated Python."""
+    place = facts[f"{_PACKAGE}{name}"].origin
+    return Hit(
+        REFUSES_PYTHON,
+        True,
+        ((f"{_PACKAGE}{name}", f"requires {one.name}{one.specifier}"), ("python", python.text)),
+        detail=f"{name} {value} requires {one.name}{one.specifier}, of which no release runs on Python {python.text}",
+        packages=(name,),
+        file=place.file,
+        line=place.line,
+        yields=True,
+        edge=f"{name}:{one.name}",
     )
 
 

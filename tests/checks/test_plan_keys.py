@@ -25,9 +25,9 @@ def _fields(*names: str) -> str:
 LLAMAFACTORY = {
     release: {"llamafactory/__init__.py": "", "llamafactory/hparams/__init__.py": "", "llamafactory/hparams/model_args.py": _fields(*names)}
     for release, names in {
-        "0.9.0": ("lora_target", "train_mm_proj_only"),
+        "0.9.0": ("lora_target", "train_mm_proj_only", "split"),
         "0.9.1": ("lora_target", "train_mm_proj_only", "enable_liger_kernel"),
-        "0.9.2": ("lora_target", "enable_liger_kernel"),
+        "0.9.2": ("lora_target", "enable_liger_kernel", "split_special_tokens"),
     }.items()
 }
 ACCELERATE = {
@@ -86,6 +86,13 @@ def test_a_setting_that_the_release_lacks_is_told_at_its_line(packages: dict[str
 )
 def test_what_the_release_takes_or_nobody_knows_is_let_be(packages: dict[str, str], key: str) -> None:
     assert told(packages, key) == []
+
+
+@pytest.mark.parametrize(("file", "told_of"), [("run.sh", 0), ("plan.yaml", 1)])
+def test_the_beginning_of_a_name_is_taken_on_a_command_line_alone(file: str, told_of: int) -> None:
+    place = Origin(file, file, 3)
+    facts = [Fact("packages.llamafactory", exact("0.9.2"), place), Fact("plan.keys", ("llamafactory:split",), place)]
+    assert len(plan_keys(Facts({}).with_facts(facts))) == told_of
 
 
 def test_who_lets_unknown_settings_through_is_let_be() -> None:

@@ -41,3 +41,11 @@ def test_where_each_asks_for_another_release_the_newest_is_named() -> None:
 )
 def test_where_one_release_would_do_nothing_is_told(stated: dict[str, str]) -> None:
     assert told(**stated) == []
+
+
+def test_a_package_that_is_required_in_no_release_for_the_stated_python() -> None:
+    """https://github.com/huggingface/sentence-transformers/issues/1602"""
+    through = "sentence-transformers 2.2.1 requires huggingface-hub>=0.8.1, of which no release runs on Python 3.6.9"
+    assert told(sentence_transformers="2.2.1", python="3.6.9") == [through]
+    assert told(sentence_transformers="2.2.1", python="3.7") == []
+    assert told(sentence_transformers="2.2.1", huggingface_hub="0.4.0", python="3.6.9") == []

@@ -198,7 +198,7 @@ def _program(launch: Launch) -> str:
 
 
 def _is_llama_factory(launch: Launch, table: Table) -> bool:
-    return launch.tool.endswith("train.py") and "finetuning_type" in table
+    return launch.tool.endswith("train.py") and ("finetuning_type" in table or {"stage", "dataset", "template"} <= table.keys())
 
 
 def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece], launch: Launch) -> None:

@@ -62,6 +62,7 @@ def _read(reader: Reader, table: Table) -> None:
     reader.say_model(table, "model_name_or_path")
     other = _beside_training(table)
     if other:
+        reader.say_keys(table, "llamafactory")
         if other == "export_dir":
             reader.skip(str(reader.path), "an export of LLaMA-Factory: nothing is trained")
         else:
