@@ -181,6 +181,9 @@ def _classes_meant(statement: MissingMember, failure: Failure, facts: Facts) -> 
 
 def _functions_meant(statement: RefusedKeyword, failure: Failure, facts: Facts) -> Iterator[Iterable[str]]:
     """The functions that may be meant, as above."""
+    owner = statement.function.replace(".<locals>", "").rpartition(".")[0].rpartition(".")[2]
+    if is_of_a_snapshot(owner, map(package_of, failure.packages)):
+        return
     for passed in (False, True):
         yield functions_called(statement.function, failure, passed=passed)
     yield makers_of(statement, failure)

@@ -55,6 +55,7 @@ _ANYBODYS = re.compile(
     r"|expected dtype float for `end`|CUDA driver error: device not ready|Tensor\.item\(\) cannot be called on meta"
     r"|^(?:generate|forward|map)\(\) (?:takes|got)|not supported between instances of|shape '\[-1, 0\]' is invalid"
     r"|^Expected all tensors to be on the same device"
+    r"|contains custom code which must be executed to correctly load the dataset"
     r"|output tensor must have the same type|No module named 'pytest'|KeyError: 'full_attention'"
     r"|^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error"
 )
@@ -92,7 +93,9 @@ def packages_required(stated: Facts) -> frozenset[str]:
 
 def names_package(seen: Shown, packages: Iterable[str]) -> bool:
     """Whether the line itself names one of a rule's packages."""
-    words = {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{1,60}", f"{seen.text} {seen.symptom}")}
+    # What stands in an address tells where something is, and not whose.
+    said = re.sub(r"https?://\S+", " ", f"{seen.text} {seen.symptom}")
+    words = {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{1,60}", said)}
     words |= {word.removeprefix("lib").partition("-")[0] for word in words if word.startswith("lib")}  # libbitsandbytes_cpu.so
     return any(name in words or (name == "torch" and words & _OF_TORCH) for name in packages)
 

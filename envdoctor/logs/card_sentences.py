@@ -101,6 +101,35 @@ CARDS = (
         'pip install -U "mlx-lm>=0.16.1", or the program that has a copy of its models brought up to date',
         "mlx-lm",
     ),
+    # modules/devices.py of https://github.com/openvinotoolkit/stable-diffusion-webui
+    Sentence(
+        r"A tensor with (?:all )?NaNs was produced",
+        "The picture came out as NaN alone: half precision was too little for the Unet or the VAE of the web UI",
+        "cards without fast half precision (GTX 16), checkpoints that overflow in it, a VAE that does; or a damaged checkpoint",
+        "in the VAE --no-half-vae (or a VAE that was mended for half precision); in the Unet --no-half, or Upcast cross attention layer to "
+        "float32 in Settings > Stable Diffusion; where it comes with one checkpoint alone, that one",
+    ),
+    # https://github.com/m-bain/whisperX (its README on --compute_type, and commit 064f737)
+    Sentence(
+        r"Requested (?:float16|bfloat16|int8_float16|int8_bfloat16) compute type, but the target device or backend do not support",
+        "CTranslate2 was asked to compute in half precision on a device that has no fast kernels for it: the CPU, or an old GPU",
+        "no GPU was found (device cpu), or the card is older than Volta",
+        'compute_type="int8" or "float32" (WhisperModel(..., compute_type=...), whisperx --compute_type int8); with an NVIDIA GPU of Volta '
+        'or later device="cuda", and a torch and CTranslate2 that see it',
+        "ctranslate2",
+    ),
+    # gradio/blocks.py, Blocks.launch: where networking.url_ok of its own address fails
+    Sentence(
+        r"When localhost is not accessible, a shareable link must be created",
+        "gradio started its page and could not open it itself: a proxy stands between, or the page fails with an error of its own",
+        "http_proxy without exceptions, a container or a VPN; or a traceback above it in the log, which is then "
+        "the cause (argument of type "
+        "'bool' is not iterable: pydantic 2.11 beside an older gradio)",
+        "export no_proxy=localhost,127.0.0.1,0.0.0.0 (or unset http_proxy https_proxy all_proxy) before it "
+        "starts; where a traceback stands "
+        'above it, mend that one: for the one of pydantic pip install "pydantic==2.10.6"; launch(share=True) where the page may be public',
+        "gradio",
+    ),
 )  # fmt: skip
 
 # Lines of a list of reasons, of which the message itself quotes the first ones.

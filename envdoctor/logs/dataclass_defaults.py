@@ -18,8 +18,11 @@ from envdoctor.world.releases import listed
 RUN = "error-of-the-run"
 _PAGE = "dataclass-default-refused-since-python-3-11"
 _SAYS = re.compile(
-    r"mutable default <class ['\"](?P<top>[A-Za-z_]\w{1,60})\.[\w.]{1,200}['\"]> for field \w{1,80} is not allowed: use default_factory"
+    r"mutable default <class ['\"](?P<top>[A-Za-z_]\w{1,60})\.[\w.]{1,200}['\"]> "
+    r"for field (?P<field>\w{1,80}) is not allowed: use default_factory"
 )
+# Their values are defaults of others' classes.
+_OF_ARRAYS = frozenset(("jax", "jaxlib", "numpy", "pandas", "torch"))
 _OF_PYTHON = re.compile(
     r"mutable default <class ['\"](?P<kind>list|dict|set)['\"]> for field (?P<field>\w{1,80}) is not allowed: use default_factory"
 )
@@ -44,6 +47,8 @@ def judge_dataclass_default(failure: Failure, facts: Facts) -> Hit | None:
     if told is None or told["top"] == "__main__" or (isinstance(python, Exact) and _OLDER.match(python.text)):
         return None
     package = package_of(told["top"])
+    if package in _OF_ARRAYS and package not in map(package_of, failure.packages):
+        return _of_an_array(told["field"])
     known = package in listed() or isinstance(facts.value(f"packages.{package}"), Exact)
     name = describe(package, facts) if known else told["top"]
     newer = f"; or a later release, where one knows 3.11: pip install -U {package}" if known else "; or a later state of it"
@@ -56,4 +61,18 @@ def judge_dataclass_default(failure: Failure, facts: Facts) -> Hit | None:
         headline=f"{name} was written for an older Python: dataclasses of Python 3.11 refuse one of its defaults",
         over=(_PAGE,),
         advice=f"uv venv --python 3.10, and install {told['top'] if not known else package} there{newer}",
+    )
+
+
+def _of_an_array(field: str) -> Hit:
+    """The class of the value is numpy's or torch's, and that of the field is anybody's."""
+    return Hit(
+        RUN,
+        True,
+        detail="since 3.11 dataclasses refuse whatever has no hash; the class that has the field is the project's, or a package's that the "
+        "frames above name, and not the one of the value",
+        edge="code:mutable-default:array",
+        headline=f"A dataclass gives its field {field} an array as the default, which Python 3.11 refuses",
+        over=(_PAGE,),
+        advice=f"{field} = field(default_factory=lambda: ...) in that class; of a package's a later release, or Python 3.10",
     )

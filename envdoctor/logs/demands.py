@@ -96,6 +96,19 @@ _LACKS = (
     ),
     re.compile(rf"(?:No package metadata was found for|PackageNotFoundError:(?! No package)) {_Q}(?P<name>{_NAME}){_Q}"),
 )
+_WANTS = re.compile(
+    r"requir|\bneeds?\b|please install|not installed|not found|missing|no package metadata|\bneither\b.{1,80}\bis available", re.IGNORECASE
+)
+# A package that nobody tracks, where a program writes it as a name: 'requires "python-multipart" to be installed', `pip install X`
+_TICK = r"['\"`\u2018\u2019]"
+_ITS_OWN_WORDS = (
+    re.compile(rf"requires? (?:the )?{_TICK}(?P<name>{_NAME}){_TICK} (?:library |package |module )?to be installed"),
+    re.compile(
+        rf"(?:{_TICK}|[Rr]un:? |: )(?:!?python3? -m )?pip3? install (?:-U |--upgrade )?['\"]?(?P<name>{_NAME})(?=['\"`\[]|\s*[.,;)]*\s*$)"
+    ),
+    re.compile(rf"Neither {_TICK}(?P<name>{_NAME}){_TICK} nor {_TICK}{_NAME}{_TICK} is available"),
+    re.compile(rf"Missing optional dependency {_TICK}(?P<name>{_NAME}){_TICK}"),
+)
 _ASKS = re.compile(
     r"requir|\bneeds?\b|please|\bmust\b|\binstall|upgrad|update|minimum|at least|make "
     r"sure|ensure|only (?:works|supported|available)|supported (?:with|from|in)"
@@ -171,13 +184,15 @@ def _is_part(one: Demand, other: Demand) -> bool:
 
 def read_wants(message: str) -> tuple[str, ...]:
     """The packages that a message says are required and tells how to install: `requires Accelerate: pip install accelerate`."""
-    if not re.search(r"requir|\bneeds?\b|please install|not installed|not found|missing|no package metadata", message, re.IGNORECASE):
+    if not _WANTS.search(message):
         return ()
     absent = _ABSENT.search(message)
     found = [package_name(one["name"]) for one in _INSTALL.finditer(message)] if absent is None else [canonical(absent["name"])]
     if not any(found):
         named = [one["name"] for lacks in _LACKS for one in lacks.finditer(message)]
         found = [name if (name := package_of(one)) in listed() else package_name(one) for one in named]
+    if not any(found) and absent is None:
+        found = [canonical(package_of(one["name"])) for told in _ITS_OWN_WORDS for one in told.finditer(message)][:1]
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 

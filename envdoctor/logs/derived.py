@@ -14,6 +14,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.logs.adapter_kinds import judge_adapter_kind
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
+from envdoctor.logs.auto_class import judge_auto_class
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.callers import not_asking
 from envdoctor.logs.circular_imports import NAME, judge_circular, judge_shadowed
@@ -227,6 +228,7 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
         or judge_column(failure)
         or judge_keys(failure, facts)
         or judge_adapter_kind(failure, facts)
+        or judge_auto_class(failure)
         or judge_model(failure, facts)
         or judge_targets(failure)
     )

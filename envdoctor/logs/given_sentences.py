@@ -67,6 +67,16 @@ GIVEN = (
         "data_files with the files of one kind alone, or rows that all have the same fields",
         "datasets",
     ),
+    # datasets/load.py; https://github.com/karpathy/nanoGPT/commit/0de00c6
+    Sentence(
+        r"(?:The repository for|Loading) \S{1,200} (?:contains|requires) .{0,80}to correctly load the dataset"
+        r"|Loading \S{1,200} requires you to execute the dataset script",
+        "The data set comes with a script of its own, and running it was not allowed",
+        "datasets asks for that from 2.16 on, refuses without it from 2.20 on, and loads no scripts at all from 4.0 on",
+        "read that script, then load_dataset(..., trust_remote_code=True), or HF_DATASETS_TRUST_REMOTE_CODE=1 where the call is not yours, "
+        "with datasets before 4; or a copy of the data set in Parquet",
+        "datasets",
+    ),
     Sentence(
         r"Loading \S{1,200} requires (?:you )?to execute (?:the \w+ file|some code|custom code)|"
         r"contains custom code which must be executed to correctly load|trust_remote_code=True` to (?:remove this error|allow custom code)",

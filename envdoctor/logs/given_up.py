@@ -28,7 +28,7 @@ def judge_given_up(statement: Statement, failure: Failure, facts: Facts) -> Hit 
     else:
         return None
     module, _, name = dotted.partition(".")
-    if module == "cv2" and name in _OF_CONTRIB:
+    if module == "cv2" and name.partition(".")[0] in _OF_CONTRIB:
         return _of_contrib(name, family, failure, facts)
     left = given_up(dotted)
     if left is None:

@@ -14,6 +14,7 @@ from envdoctor.logs.abstract_methods import judge_abstract
 from envdoctor.logs.break_form import Break
 from envdoctor.logs.device_breaks import DEVICE_BREAKS
 from envdoctor.logs.environments import judge_environment
+from envdoctor.logs.project_breaks import PROJECT_BREAKS
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.templates_given import judge_template
 from envdoctor.logs.tracebacks import Failure
@@ -344,7 +345,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
 
     ``around`` is what was pasted with it, where that is short.
     """
-    for one in (*BREAKS, *DEVICE_BREAKS):
+    for one in (*BREAKS, *DEVICE_BREAKS, *PROJECT_BREAKS):
         if re.search(one.says, failure.told) and _is_there(one, failure, around) and not _is_refuted(one, facts):
             owner = one.packages[0] if one.packages else "code"
             edge = f"{owner}:{'-'.join(re.findall(r'[a-z0-9]+', one.means.lower())[:6])}"

@@ -74,6 +74,9 @@ def judge_module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | No
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(package, caller), edge=edge, advice=how)
     if not known and one.name not in PORTIONS and (meant := misspelt(top)):
         detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
+        if re.sub(r"[-_.]", "", meant) == re.sub(r"[-_.]", "", top.lower()):
+            # Many a distribution has a dash where its module has nothing: clean-fid gives cleanfid.
+            detail = f"{meant} is not installed: there is no module {top}"
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
     if not known and not caller and canonical(provider) == canonical(top):
         return None  # whose module that is nobody knows
