@@ -20,7 +20,7 @@ from envdoctor.memory.fits import verdict
 from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
-from envdoctor.memory.targets import adapter_parameters
+from envdoctor.memory.targets import parameters_of
 from envdoctor.memory.undecided import deciding, spanned, weigh
 from envdoctor.records import dataclass, replace
 from envdoctor.report.fit import FitReport
@@ -180,6 +180,6 @@ def _notes(situation: Planned) -> tuple[str, ...]:
     if plan.method == "full" and plan.quant != "none":
         notes.append(f"the Trainer refuses to train {plan.quant} weights: it asks for adapters on top of them")
     adapter = plan.adapter
-    if adapter is not None and not adapter_parameters(architecture, adapter.targets, adapter.rank):
+    if adapter is not None and not parameters_of(architecture, adapter):
         notes.append(f"no module of this model is called {', '.join(adapter.targets)}: peft refuses such an adapter, and none is counted")
     return (*notes, *situation.regime.notes)

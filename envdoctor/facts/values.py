@@ -82,6 +82,7 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "fullparameter": "full", "fullparameters": "full", "fullparameterfinetuning": "full",
         "fft": "full", "galore": "full", "apollo": "full", "lomo": "full", "badam": "full", "qgalore": "full",
         "qdora": "dora", "pissa": "lora", "olora": "lora", "loftq": "lora", "lora+": "lora", "loraplus": "lora", "lorafa": "lora",
+        "(ia)3": "ia3", "(ia)^3": "ia3", "ia^3": "ia3", "ia³": "ia3", "(ia)³": "ia3",
         "sftlora": "lora", "lorasft": "lora", "sftqlora": "qlora",
         "ptuning": "p-tuning", "ptuningv2": "prefix-tuning", "prefix": "prefix-tuning", "prompt": "prompt-tuning",
         "pretraining": "pretrain", "pt": "pretrain", "cpt": "pretrain", "continuedpretraining": "pretrain",

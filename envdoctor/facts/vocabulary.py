@@ -186,6 +186,7 @@ TERMS: tuple[Term, ...] = (
             "qlora",
             "dora",
             "rslora",
+            "ia3",
             "full",
             "freeze",
             "prompt-tuning",

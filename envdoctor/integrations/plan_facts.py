@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _DTYPES = ("float32", "float16", "bfloat16", "float64")
-_METHODS = {"LORA": "lora", "PROMPT_TUNING": "prompt-tuning", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning"}
+_METHODS = {"LORA": "lora", "PROMPT_TUNING": "prompt-tuning", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "IA3": "ia3"}
 _QUANTS = ("gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao")
 
 
@@ -128,6 +128,9 @@ def _of_adapter(model: Any) -> dict[str, Any]:
     adapter = next(iter(adapters.values())) if adapter is None else adapter
     method = _METHODS.get(_text(getattr(adapter, "peft_type", None)) or "")
     told: dict[str, Any] = {"plan.method": method}
+    if method == "ia3":
+        told["plan.lora_targets"] = _names(getattr(adapter, "target_modules", None))
+        told["plan.modules_to_save"] = _names(getattr(adapter, "modules_to_save", None)) or []
     if method != "lora":
         return told
     if getattr(adapter, "use_dora", False) is True:

@@ -125,6 +125,7 @@ def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) ->
             "modules_to_save": list(adapter.modules_to_save),
             "float32": adapter.float32,
             "dora": adapter.dora,
+            "vectors": adapter.vectors,
             "dropout": adapter.dropout,
         },
         "quant": plan.quant,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envdoctor.memory import dora, fused_lora, mixers, modeling, windows
+from envdoctor.memory import dora, fused_lora, ia3, mixers, modeling, windows
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
@@ -191,7 +191,8 @@ def _mixer(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequenc
 
 def _last_is_kept(plan: Plan, tuned: Sequence[Linear]) -> bool:
     """Whether the product behind the attention keeps its input: one that is trained, or has an adapter that takes it as it is."""
-    return plan.method == "full" or any(one.role == "output" for one in tuned)
+    vectors = plan.adapter is not None and plan.adapter.vectors
+    return plan.method == "full" or (not vectors and any(one.role == "output" for one in tuned))
 
 
 def cached(architecture: Architecture, plan: Plan) -> float:
@@ -285,6 +286,8 @@ def last_input(architecture: Architecture, plan: Plan, width: Widths, tuned: Seq
         return 0.0
     if plan.method == "full":
         return width.computed * sum(map(_fed, down))
+    if plan.adapter is not None and plan.adapter.vectors:
+        return ia3.kept(down, plan, width)
     return _adapter_width(plan, width) * sum(map(_fed, down))
 
 
@@ -310,6 +313,8 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
     adapter = plan.adapter
     if adapter is None:
         return 0.0
+    if adapter.vectors:
+        return ia3.kept(tuned, plan, width)
     of_adapter = _adapter_width(plan, width)
     # ``fully_shard`` has gathered the adapter in the dtype that is computed in when peft looks at it; a layer norm hands on float32.
     gathered = plan.second and plan.gpus > 1 and architecture.norm == "rms"

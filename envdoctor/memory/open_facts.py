@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts.fact import Facts, FactValue
+from envdoctor.facts.fact import Facts, FactValue, NotUnderstood
 from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
 from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, CHUNKED_SINCE, Reader, arguments_may_decide, trainer_of
@@ -12,6 +12,7 @@ from envdoctor.memory.assumed import LONG, SHORT
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.implied import least_transformers, least_trl
 from envdoctor.memory.modeling import merges_experts
+from envdoctor.memory.read_method import is_adapter
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.world.releases import newest
@@ -120,7 +121,8 @@ def _earlier(facts: Facts) -> tuple[str, ...]:
 
 def _of_what_is_trained(situation: Planned) -> Iterator[OpenFact]:
     plan, assumed = situation.plan, _assumed(situation)
-    if "plan.method" in assumed:
+    words = situation.facts.value("plan.method")
+    if "plan.method" in assumed and not (isinstance(words, NotUnderstood) and is_adapter(words.text)):
         yield "plan.method", "lora", ("full",)
     if "plan.lora_targets" in assumed and plan.adapter is not None:
         yield "plan.lora_targets", plan.adapter.targets, (("all-linear",),)

@@ -16,7 +16,10 @@ WIDTH = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """Low-rank matrices beside ``targets`` (last parts of module names; ("all-linear",) for every one), and modules trained in full."""
+    """Low-rank matrices beside ``targets`` (last parts of module names; ("all-linear",) for every one), and modules trained in full.
+
+    ``vectors``: IA3, which has one vector for each target in their place.
+    """
 
     rank: int
     targets: tuple[str, ...]
@@ -24,6 +27,7 @@ class Adapter:
     float32: bool = True
     dora: bool = False
     dropout: float = 0.0
+    vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import ABSENT, Exact
+from envdoctor.memory import ia3, read_kernels
 from envdoctor.memory import optimizer as optimizers
-from envdoctor.memory import read_kernels
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, Reader, arguments_may_decide
 from envdoctor.memory.estimate import Assumption
@@ -198,14 +198,16 @@ def _stack(reader: Reader) -> Stack:
 
 
 def _adapter(reader: Reader, architecture: Architecture, stack: Stack, *, beside_integers: bool) -> Adapter:
-    rank = reader.number_or("plan.lora_r", 8, "default of peft")
+    vectors = reader.text("plan.method") == "ia3"
+    rank = 1 if vectors else reader.number_or("plan.lora_r", 8, "default of peft")
     targets = reader.words("plan.lora_targets")
     if targets and reader.text("plan.trainer") == "torchtune" and not tuned(architecture, ("output_proj", "w1", "w2", "w3")):
         targets = tuple(_OF_TORCHTUNE.get(name, name) for name in targets)
     if targets and reader.text("plan.distributed") == "megatron":
         targets = named_by_transformers(targets)
     if not targets:
-        targets, why = default_targets(architecture), "default of peft for this architecture"
+        targets = ia3.default_targets(architecture) if vectors else default_targets(architecture)
+        why = "default of peft for this architecture"
         if not targets:
             # peft asks for target_modules then; queries and values are what its paper adapted.
             targets = tuple(dict.fromkeys(one.name for one in architecture.linears if one.role in ("query", "value", "attention")))
@@ -219,7 +221,8 @@ def _adapter(reader: Reader, architecture: Architecture, stack: Stack, *, beside
     if cast is None and (reader.text("plan.trainer") in _OWN_ADAPTERS or reader.text("plan.distributed") == "megatron"):
         float32 = False
     saved = reader.words("plan.modules_to_save") or ()
-    return Adapter(rank, targets, saved, float32, reader.text("plan.method") == "dora", _chance(reader))
+    chance = 0.0 if vectors else _chance(reader)
+    return Adapter(rank, targets, saved, float32, reader.text("plan.method") == "dora", chance, vectors)
 
 
 def _chance(reader: Reader) -> float:

@@ -6,7 +6,7 @@ from envdoctor.memory import kept, modeling, parallel, sharding, tensor_parallel
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Plan
-from envdoctor.memory.targets import EVERY_LINEAR, adapter_parameters, joined_parameters, tuned
+from envdoctor.memory.targets import EVERY_LINEAR, joined_parameters, parameters_of, tuned
 from envdoctor.memory.trained import Trained, trained
 from envdoctor.memory.weights import dequantized_bytes
 from envdoctor.memory.widths import Widths, widths
@@ -57,8 +57,8 @@ def run_of(architecture: Architecture, plan: Plan) -> Run:
     kinds = tuple((times, kind, () if named is None else tuned(kind, named)) for times, kind in architecture.kinds)
     if plan.method == "adapter" and plan.adapter is not None:
         targets = tuned(architecture, plan.adapter.targets)
-        added = adapter_parameters(architecture, plan.adapter.targets, plan.adapter.rank)
-        if modeling.merges_experts(plan) and plan.sharding != "megatron":
+        added = parameters_of(architecture, plan.adapter)
+        if modeling.merges_experts(plan) and not plan.adapter.vectors and plan.sharding != "megatron":
             added += joined_parameters(((times - kind.dense_layers, linears) for times, kind, linears in kinds), plan.adapter.rank)
     elif plan.method == "prompt":
         added = plan.prompt * architecture.hidden
@@ -75,7 +75,7 @@ def _with_states_of_experts(made: Trained, before: Architecture, counted: Parame
         times = whole / counted.total
     else:
         assert plan.adapter is not None
-        times = adapter_parameters(before, plan.adapter.targets, plan.adapter.rank) / max(added, 1)
+        times = parameters_of(before, plan.adapter) / max(added, 1)
     return replace(made, states=made.states * times, master=made.master * times)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from envdoctor.memory import ia3
 from envdoctor.memory.architecture import Architecture, Linear, Role
+from envdoctor.memory.plan import Adapter
+from envdoctor.records import replace
 
 EVERY_LINEAR = frozenset(("all-linear", "all", "all_linear", "linear"))
 """What peft, LLaMA-Factory, ms-swift and axolotl call every linear layer but the head."""
@@ -63,6 +66,14 @@ def tuned(architecture: Architecture, targets: tuple[str, ...]) -> tuple[Linear,
     word for every linear layer. The head is none of them. Of a mixture of experts, those of a layer that has experts.
     """
     return _of(architecture.linears, targets or default_targets(architecture))
+
+
+def parameters_of(architecture: Architecture, adapter: Adapter) -> int:
+    """Parameters of an adapter: of its low-rank matrices, or of IA3's vectors."""
+    if not adapter.vectors:
+        return adapter_parameters(architecture, adapter.targets, adapter.rank)
+    kinds = (*architecture.kinds, (1, replace(architecture, linears=architecture.once)))
+    return sum(times * one.count * ia3.length(one) for times, kind in kinds for one in _of(kind.linears, adapter.targets))
 
 
 def adapter_parameters(architecture: Architecture, targets: tuple[str, ...], rank: int) -> int:

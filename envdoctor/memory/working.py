@@ -44,7 +44,8 @@ def backward(
     held = _held(architecture, plan, width)
     if held:
         points.append((held, False))
-    if plan.method == "adapter" and plan.adapter is not None and plan.adapter.float32 and not architecture.experts:
+    adapter = plan.adapter if plan.method == "adapter" else None
+    if adapter is not None and adapter.float32 and not adapter.vectors and not architecture.experts:
         points.append((held + _added(architecture, plan, width, kept, last, tuned), False))
     most, there = max(points)
     return stream + most - (written_out if there else 0.0), there

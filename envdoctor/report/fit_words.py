@@ -182,7 +182,7 @@ def _method(plan: Plan) -> str:
 
 
 def _adapter(adapter: Adapter) -> str:
-    name = "DoRA" if adapter.dora else "LoRA"
+    name = "IA3" if adapter.vectors else f"{'DoRA' if adapter.dora else 'LoRA'} r {adapter.rank}"
     where = "every linear layer" if not EVERY_LINEAR.isdisjoint(adapter.targets) else ", ".join(adapter.targets)
     saved = f" and {', '.join(adapter.modules_to_save)} in full" if adapter.modules_to_save else ""
-    return f"{name} r {adapter.rank}{f' on {where}' if where else ''}{saved}"
+    return f"{name}{f' on {where}' if where else ''}{saved}"

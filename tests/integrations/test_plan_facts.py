@@ -125,6 +125,10 @@ def test_what_an_adapter_tells() -> None:
         (Model(BASE, ADAPTER, peft_config={"a": LORA}, is_loaded_in_8bit=True), {"plan.method": "lora", "plan.quant": "8bit"}),
         (Model(BASE, ADAPTER, peft_config={"a": SimpleNamespace(**{**vars(LORA), "use_dora": True})}), {"plan.method": "dora"}),
         (Model(BASE, ADAPTER, peft_config={"a": SimpleNamespace(peft_type="PREFIX_TUNING")}), {"plan.method": "prefix-tuning"}),
+        (
+            Model(BASE, ADAPTER, peft_config={"a": SimpleNamespace(peft_type="IA3", target_modules={"k_proj"})}),
+            {"plan.method": "ia3", "plan.lora_targets": ["k_proj"]},
+        ),
         (Model(BASE, ADAPTER, peft_config={"a": SimpleNamespace(peft_type="LOHA")}), {"plan.method": None}),
         (Model(ADAPTER, config=SimpleNamespace(quantization_config={"quant_method": "gptq"})), {"plan.quant": "gptq"}),
         (Model(ADAPTER, config=SimpleNamespace(quantization_config={"quant_method": "new"})), {"plan.quant": None}),

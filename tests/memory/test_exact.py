@@ -95,6 +95,7 @@ def test_the_child_is_told_the_whole_plan() -> None:
                 "modules_to_save": ["lm_head"],
                 "float32": False,
                 "dora": True,
+                "vectors": False,
                 "dropout": 0.1,
             },
             "quant": "none",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts.fact import FactValue
+from envdoctor.facts.fact import FactValue, NotUnderstood
 from envdoctor.facts.versions import Exact
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.fits import verdict
@@ -35,6 +35,16 @@ def names(found: Planned) -> set[str]:
 
 def test_a_plan_that_states_what_decides_leaves_nothing_open() -> None:
     assert names(situation()) == set()
+
+
+def test_an_adapter_that_facts_have_no_word_for_may_be_no_full_fine_tuning() -> None:
+    def open_facts(words: str) -> set[str]:
+        found = situation(plan__method=NotUnderstood(words), packages__torch="==2.8.0")
+        return {one.fact for one in weigh(found, found.estimate())}
+
+    for words in ("AdaLoRA", "LoHa", "vera", "fourier_ft", "LN-tuning"):
+        assert "plan.method" not in open_facts(words), words
+    assert "plan.method" in open_facts("a way of our own")
 
 
 def test_each_fact_that_moves_the_answer_is_named_where_it_is_missing() -> None:

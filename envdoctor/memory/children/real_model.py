@@ -146,20 +146,25 @@ def simple_conversions(torch: Any) -> None:
     torch.nn.Module._apply = apply
 
 
+# Whose input IA3 multiplies, and not what comes out (TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING of peft).
+_LAST_PRODUCTS = ("down_proj", "fc2", "fc_out", "lin2", "dense_4h_to_h", "mlp.c_proj", "output.dense", "wo")
+
+
 def adapt(model: Any, adapter: dict[str, Any], classifies: bool) -> Any:
     """The model with low-rank adapters, as peft puts them in."""
     peft: Any = importlib.import_module("peft")
     targets = adapter["targets"]
-    options: dict[str, Any] = {"use_dora": True} if adapter["dora"] else {}
-    config = peft.LoraConfig(
-        r=adapter["rank"],
-        target_modules="all-linear" if list(targets) == ["all-linear"] else list(targets),
-        modules_to_save=list(adapter["modules_to_save"]) or None,
-        lora_alpha=adapter["rank"],
-        lora_dropout=adapter.get("dropout", 0.0),
-        task_type="SEQ_CLS" if classifies else "CAUSAL_LM",
-        **options,
-    )
+    common: dict[str, Any] = {
+        "target_modules": "all-linear" if list(targets) == ["all-linear"] else list(targets),
+        "modules_to_save": list(adapter["modules_to_save"]) or None,
+        "task_type": "SEQ_CLS" if classifies else "CAUSAL_LM",
+    }
+    if adapter.get("vectors"):
+        config = peft.IA3Config(feedforward_modules=[name for name in targets if name.endswith(_LAST_PRODUCTS)], **common)
+    else:
+        options: dict[str, Any] = {"use_dora": True} if adapter["dora"] else {}
+        chance = adapter.get("dropout", 0.0)
+        config = peft.LoraConfig(r=adapter["rank"], lora_alpha=adapter["rank"], lora_dropout=chance, **common, **options)
     try:
         adapted = peft.get_peft_model(model, config)
     except ValueError as error:
@@ -168,7 +173,7 @@ def adapt(model: Any, adapter: dict[str, Any], classifies: bool) -> Any:
         _renew(importlib.import_module("torch"), adapted)
     if not adapter["float32"]:
         for name, parameter in adapted.named_parameters():
-            if "lora_" in name:
+            if "lora_" in name or "ia3_" in name:
                 parameter.data = parameter.data.to(next(model.parameters()).dtype)
     return adapted
 

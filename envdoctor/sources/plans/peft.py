@@ -6,7 +6,7 @@ from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.reader import Reader, Table, is_open, word
 from envdoctor.sources.plans.settings import Settings
 
-_TYPES = {"LORA": "lora", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "PROMPT_TUNING": "prompt-tuning"}
+_TYPES = {"LORA": "lora", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "PROMPT_TUNING": "prompt-tuning", "IA3": "ia3"}
 
 
 SETTINGS = Settings({"lora_r": ">r", "lora_alpha": ">lora_alpha", "lora_targets": ">target_modules", "modules_to_save": ">modules_to_save"})
@@ -21,6 +21,9 @@ def read_peft(reader: Reader, peft: Table) -> None:
     if method == "lora":
         lora_facts(reader, peft, SETTINGS, "peft_config")
         reader.default("plan.lora_dropout", 0.0, Origin("default of LoraConfig"))
+    elif method == "ia3":
+        say_targets(reader, peft, "target_modules", "peft_config")
+        reader.say("plan.modules_to_save", peft.get("modules_to_save"), "peft_config", "modules_to_save")
 
 
 def lora_kind(table: Table, method: str) -> str:

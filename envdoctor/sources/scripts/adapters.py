@@ -69,6 +69,11 @@ def _config(reading: Reading, call: Call, kind: str) -> None:
         kind_known = _variant(reading, call)
     elif kind in _ADAPTERS:
         kind_known = Known(kind)
+    elif kind == "ia3":
+        _setting(reading, call, "target_modules", "plan.lora_targets")
+        _setting(reading, call, "modules_to_save", "plan.modules_to_save")
+        _saved(reading, call)
+        kind_known = Known(kind)
     else:
         claims.unknown("plan.method", call.line, call.scope, f"{call.last}, no method that facts know")
         return

@@ -367,6 +367,7 @@ def test_a_regular_expression_of_targets_is_no_list(tmp_path: Path) -> None:
     [
         ("from trl import DPOTrainer\nDPOTrainer(model, args=args)", "dpo"),
         ("from peft import PromptEncoderConfig\nPromptEncoderConfig()", "p-tuning"),
+        ("from peft import IA3Config\nIA3Config(target_modules=['k_proj'])", "ia3"),
         ("from transformers import *\nm = AutoModel.from_pretrained('a/b')\nTrainer(m).train()", "full"),
         ("from transformers import AutoModel\nm = AutoModel.from_pretrained('a/b')\nm.chat(t, 'hi')", "inference"),
         ("from transformers import *\nm = AutoModel.from_pretrained('a/b')\nm.requires_grad_(False)\nTrainer(m)", None),
