@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.memory import beside, gathered, logits, reserved, sharding, step, working
+from envdoctor.memory import beside, blocks, gathered, logits, reserved, sharding, step, working
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Estimate, Moment, Term
-from envdoctor.memory.plan import Plan, Stage
-from envdoctor.memory.run import Run, run_of
+from envdoctor.memory.plan import WIDTH, Plan, Stage
+from envdoctor.memory.run import Run, layers_of, run_of
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes, dequantized_bytes, left_behind
 from envdoctor.records import replace
@@ -31,7 +31,8 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     allocated = spread(run.architecture, run.plan, peak, moments[0].terms.get("weights", 0.0))
     elsewhere = sharding.in_other_streams(run.plan, run.trained.parameters, run.trained.width)
     unsaid = max(0.0, gathered.kept(run) - gathered.with_layers(run, 0)) if run.plan.zero_init is None else 0.0
-    allocated = replace(allocated, high=allocated.high + unsaid + elsewhere)
+    rests, moved = _rests(run), blocks.beside_weights(architecture, plan, _width(run))
+    allocated = replace(allocated, low=allocated.low - rests, high=allocated.high + unsaid + elsewhere + moved)
     streams = elsewhere + gathered.in_other_streams(run)
     return Estimate(
         "closed-form",
@@ -39,7 +40,25 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
         allocated,
         reserved.held(moments, allocated, plan, streams, left_behind(run.parameters, plan)),
         reserved.beside(plan),
+        ends=rests,
     )
+
+
+def _width(run: Run) -> int:
+    """Bytes of an element of the base model."""
+    return run.trained.width if run.plan.method == "full" else WIDTH[run.plan.load_dtype]
+
+
+def _beside_states(run: Run) -> float:
+    moment = blocks.of_states(run.plan, run.trained.states, run.trained.parameters)
+    return 2 * blocks.beside_weights(run.architecture, run.plan, moment)
+
+
+def _rests(run: Run) -> float:
+    """Ends of blocks among what is counted: there are none where a block of the right size was in the allocator's cache already."""
+    kept = sum(one.rests * (1 if run.plan.checkpointing else one.times) for one in layers_of(run))
+    trained = blocks.beside_weights(run.architecture, run.plan, _width(run)) if run.plan.method == "full" else 0.0
+    return kept * run.tokens * run.shares.activations + trained + _beside_states(run)
 
 
 def _moments(run: Run) -> tuple[Moment, ...]:
@@ -72,7 +91,7 @@ def _held(run: Run) -> dict[Term, float]:
     return {
         "weights": base * part.weights,
         "adapters": made.added * part.weights,
-        "optimizer": (made.states + made.master) * part.optimizer,
+        "optimizer": (made.states + made.master) * part.optimizer + _beside_states(run),
         "other": (_WIDE_WORKSPACE if plan.wide_workspace else _WORKSPACE) * (1 if plan.method == "inference" else _THREADS)
         + sharding.buckets(plan, made.gradients / max(made.width, 1), made.width),
     }

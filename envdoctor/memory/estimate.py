@@ -50,7 +50,7 @@ class Estimate:
     ``allocated`` is what ``torch.cuda.max_memory_allocated()`` would say; ``reserved`` what the allocator holds of the driver;
     ``beside`` what the CUDA context and its libraries take outside of both. ``moments`` are in their order in time.
     ``notes`` are sentences that a reader of the number has to know. ``guessed`` says that the range spans what nobody stated, so that its
-    expected figure decides nothing.
+    expected figure decides nothing. ``ends`` are bytes of the expected allocation that only the ends of blocks take.
     """
 
     method: Literal["closed-form", "fake-tensors"]
@@ -61,6 +61,7 @@ class Estimate:
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
     guessed: bool = False
+    ends: float = 0.0
 
     @property
     def is_a_range(self) -> bool:

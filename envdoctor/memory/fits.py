@@ -27,8 +27,8 @@ class Verdict:
     alone tells ``yes``, all stay so; with the high end of what is reserved 33 of them would be ``tight``.
     ``no``: not even the expected allocation does, with the smallest context and an allocator that loses nothing. ``tight``: between the
     two, where what decides is in no estimate. That ``no`` starts from the expected figure, and not from the low end, errs least: of runs
-    just at that border as many fit as do not, and of all beyond it fewer. ``unknown``:
-    nobody said how much memory there is, or whether it fits depends on what nobody stated (``guessed``).
+    just at that border as many fit as do not, and of all beyond it fewer. Ends of blocks, which not every run has, refuse none.
+    ``unknown``: nobody said how much memory there is, or whether it fits depends on what nobody stated (``guessed``).
     """
 
     fits: Fits
@@ -64,6 +64,6 @@ def verdict(estimate: Estimate, memory: float | None, most: float | None = None)
         fits = "no"
     elif estimate.guessed:
         fits = "unknown"
-    elif allocated.expected + beside.low > most:
+    elif allocated.expected - estimate.ends + beside.low > most:
         fits = "no"
     return Verdict(fits, memory, needed, fragments, most)

@@ -13,9 +13,9 @@ _ADAPTED = frozenset(("lora", "qlora", "dora", "rslora", "ia3"))
 # Methods of peft 0.21.2 (peft/tuners) that facts have no word for. Twenty-odd of them took what is counted for LoRA, or up to a fifth less
 # (docs/memory.md, 528 to 589): none of them is near full fine-tuning.
 _OTHER_ADAPTERS = frozenset((
-    "adalora", "loha", "lokr", "oft", "boft", "vera", "pvera", "vblora", "randlora", "fourierft", "lntuning", "adaptionprompt", "poly", "hra", "bone",
-    "miss", "shira", "c3a", "road", "gralora", "delora", "waveft", "trainabletokens", "adapter", "adapters", "bottleneckadapter", "peft",
-    "bitfit", "xlora",
+    "adalora", "loha", "lokr", "oft", "boft", "vera", "pvera", "vblora", "randlora", "fourierft", "lntuning", "adaptionprompt", "poly",
+    "hra", "bone", "miss", "shira", "c3a", "road", "gralora", "delora", "waveft", "trainabletokens", "adapter", "adapters",
+    "bottleneckadapter", "peft", "bitfit", "xlora",
 ))  # fmt: skip
 _PROMPTED = frozenset(("prompt-tuning", "prefix-tuning", "p-tuning"))
 _PAIRED = frozenset(("dpo", "orpo", "reward"))

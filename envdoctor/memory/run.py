@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.memory import kept, modeling, parallel, sharding, tensor_parallel, working
+from envdoctor.memory import blocks, kept, modeling, parallel, sharding, tensor_parallel, working
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Plan
@@ -82,12 +82,13 @@ def _with_states_of_experts(made: Trained, before: Architecture, counted: Parame
 @dataclass(frozen=True, slots=True)
 class Layers:
     """So many layers of a kind: bytes for each token that one keeps, what its backward takes beside, and whether a quantized weight is
-    written out then."""
+    written out then. ``rests`` is what of the first is no tensor, but the end of a block."""
 
     times: int
     kept: float
     busy: float
     written_out: bool
+    rests: float = 0.0
 
 
 def layers_of(run: Run) -> list[Layers]:
@@ -97,5 +98,7 @@ def layers_of(run: Run) -> list[Layers]:
     for times, kind, named in run.kinds:
         items = kept.layer(kind, plan, named)
         busy, there = working.backward(kind, plan, run.width, items, named, written_out)
-        found.append(Layers(times, sum(items.values()), busy, there))
+        last = kept.last_input(kind, plan, run.width, named)
+        rests = blocks.beside_kept(kind, plan, run.width, items, last)
+        found.append(Layers(times, sum(items.values()) + rests, busy, there, rests))
     return found

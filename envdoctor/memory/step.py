@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import beside, checkpointed, dora, fsdp, gathered, gradient_times, logits, modeling, sharding, working
+from envdoctor.memory import beside, blocks, checkpointed, dora, fsdp, gathered, gradient_times, logits, modeling, sharding, working
 from envdoctor.memory.estimate import Term
 from envdoctor.memory.run import Layers, Run, layers_of
 from envdoctor.memory.trained import Casts
@@ -99,6 +99,8 @@ def _step(run: Run) -> _Step:
     counted = tuple(layers_of(run))
     fullest = max(counted, key=lambda one: one.busy + (one.kept if plan.checkpointing else 0.0))
     gradients = made.gradients * run.shares.gradients if made.keeps_gradients else 0.0
+    if plan.method == "full" and made.keeps_gradients:
+        gradients += blocks.beside_weights(run.architecture, plan, made.width)
     if plan.sharding == "zero3" and not sharding.holds_gradients(plan):
         # Each bucket of them goes to the CPU when it has been reduced.
         gradients = 0.0

@@ -22,7 +22,8 @@ GEMMA_2B = {
 }  # fmt: skip
 RUN: Mapping[str, FactValue] = {
     "plan.method": "ia3", "plan.trainer": "transformers", "plan.seq_len": 1024, "plan.batch_size": 1, "plan.gradient_accumulation": 16,
-    "plan.gradient_checkpointing": False, "plan.fp16": True, "plan.load_dtype": "float16", "plan.attn": "sdpa", "plan.packing": False, "plan.padding": True,
+    "plan.gradient_checkpointing": False, "plan.fp16": True, "plan.load_dtype": "float16", "plan.attn": "sdpa", "plan.packing": False,
+    "plan.padding": True,
     "plan.lora_targets": ("k_proj", "v_proj", "down_proj"), "packages.torch": "==2.8.0", "packages.transformers": "==4.57.1",
     "packages.peft": "==0.17.1",
 }  # fmt: skip
