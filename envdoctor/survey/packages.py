@@ -372,8 +372,9 @@ BRIEF = frozenset((*CONSUMERS, "flashinfer-python", "jax", "keras", "mlflow", "o
 # In the wheel these are packed as small as can be, which takes longer to read: few stacks have them, and none has many.
 DENSE = frozenset(
     (
-        *(BRIEF - {"tensorboard", "wandb"}), "axolotl", "gptqmodel", "lightning", "llamafactory", "ms-swift", "optimum",
-        "pytorch-lightning", "scikit-learn", "scipy", "timm", "torchao", "torchmetrics", "unsloth", "unsloth-zoo",
+        *(BRIEF - {"tensorboard", "wandb"}), "axolotl", "gptqmodel", "gradio", "jaxlib", "liger-kernel", "lightning", "llamafactory",
+        "ms-swift", "numba", "optax", "optimum", "pytorch-lightning", "scikit-learn", "scipy", "sentence-transformers", "timm", "torchao",
+        "torchmetrics", "unsloth", "unsloth-zoo", "xformers",
     )
 )  # fmt: skip
 
