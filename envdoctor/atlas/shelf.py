@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from envdoctor.atlas.binding import Bound
+    from envdoctor.atlas.changes import Changes
     from envdoctor.atlas.messages import Book
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -28,6 +29,7 @@ SOURCE = _PACKAGE.parent / "atlas"
 SUFFIX = ".atlas"
 PARTS = ("contents.txt", "takes.txt")
 MESSAGES, SAID = "messages.txt", ".said"
+CHANGES, CHANGED = "changes.txt", ".changed"
 _LARGEST = 256 * 2**20
 
 
@@ -122,6 +124,24 @@ def open_messages(name: str) -> Book | None:
                 data = bind_messages(text.read_text(encoding="utf-8"))
                 _keep(kept, data, where)
                 return Book(name, data, str(text))
+    return None
+
+
+@lru_cache(maxsize=16)
+def open_changes(name: str) -> Changes | None:
+    """When the functions of a package of the atlas changed; None where that was not read.
+
+    Raises:
+        DamagedAtlasError: what is there cannot be read.
+    """
+    from envdoctor.atlas.changes import Changes
+
+    for folder in folders():
+        bound, text = folder / f"{name}{CHANGED}", folder / name / CHANGES
+        if bound.is_file():
+            return Changes.unpack(bound.read_bytes(), str(bound))
+        if text.is_file():
+            return Changes(text.read_text(encoding="utf-8"))
     return None
 
 

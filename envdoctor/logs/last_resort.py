@@ -19,6 +19,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.beside_stated import with_releases_beside
 from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
+from envdoctor.logs.changed_functions import with_changes
 from envdoctor.logs.compiled_sentences import says_compiled
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
@@ -159,7 +160,7 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     elif hit is None and innermost_own(last) is not None:
         hit = judge_general(last)
     if hit is not None:
-        yield with_releases_beside(hit, facts), last.line, last.told[:300]
+        yield with_releases_beside(with_changes(hit, last, facts), facts), last.line, last.told[:300]
 
 
 def _said_by_torch(failure: Failure, facts: Facts) -> Hit | None:

@@ -8,6 +8,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import tell_message
 from envdoctor.logs.callables_named import OF_PYTHON
+from envdoctor.logs.changed_functions import tell_changes
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, UndefinedName, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
@@ -26,6 +27,7 @@ def tell_unknown(reading: Reading, facts: Facts) -> Iterator[str]:
         return
     yield f"the error (line {last.line}): {last.told[:_LONGEST] or 'the traceback ends before it'}"
     yield from _tell_frames(last)
+    yield from tell_changes(last, facts)
     yield from _tell_statement(last)
     yield from tell_message(last, facts)
     yield from _tell_versions(reading, facts)

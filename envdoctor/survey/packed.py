@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envdoctor.atlas.binding import CLOSE, SLOW, SOLID, bind
+from envdoctor.atlas.changes import bind_changes
 from envdoctor.atlas.messages import bind_messages
-from envdoctor.atlas.shelf import MESSAGES, PARTS, SAID, SUFFIX
+from envdoctor.atlas.shelf import CHANGED, CHANGES, MESSAGES, PARTS, SAID, SUFFIX
 from envdoctor.survey.packages import CLOSE_PACKED, DENSE
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,7 +29,7 @@ def bind_all(atlas: Path, place: Path) -> list[Path]:
     ended = [process.wait() for process in running]
     if any(ended):
         raise subprocess.CalledProcessError(max(ended, key=abs), command)
-    return sorted(path for path in place.iterdir() if path.suffix in (SUFFIX, SAID))
+    return sorted(path for path in place.iterdir() if path.suffix in (SUFFIX, SAID, CHANGED))
 
 
 def _shares(atlas: Path, number: int) -> list[list[str]]:
@@ -44,7 +45,7 @@ def _shares(atlas: Path, number: int) -> list[list[str]]:
 
 
 def bind_package(folder: Path, place: Path) -> None:
-    """Bind what one package contains and takes, and what it says."""
+    """Bind what one package contains and takes, what it says, and when its functions changed."""
     texts = [(folder / part).read_text(encoding="utf-8") for part in PARTS if (folder / part).exists()]
     if texts:
         (place / f"{folder.name}{SUFFIX}").write_bytes(
@@ -52,6 +53,8 @@ def bind_package(folder: Path, place: Path) -> None:
         )
     if (folder / MESSAGES).exists():
         (place / f"{folder.name}{SAID}").write_bytes(bind_messages((folder / MESSAGES).read_text(encoding="utf-8")))
+    if (folder / CHANGES).exists():
+        (place / f"{folder.name}{CHANGED}").write_bytes(bind_changes((folder / CHANGES).read_text(encoding="utf-8")))
 
 
 def main(words: Sequence[str]) -> None:
