@@ -54,13 +54,16 @@ def _findings(parts: Sequence[tuple[str, Report]]) -> tuple[Diagnosed, ...]:
     found: dict[_Key, Diagnosed] = {}
     labels: dict[_Key, list[str]] = {}
     of_patient: dict[str, set[str]] = {}
+    lines: dict[_Key, str] = {}
     # What holds without an extra as well is told once, and not of the extra.
     always_there = {(report.patient, _key(one, "")) for label, report in parts if not label for one in report.findings}
     for label, report in parts:
         of_patient.setdefault(report.patient, set()).add(label)
         for diagnosed in report.findings:
             shared = not label or (report.patient, _key(diagnosed, "")) in always_there
-            key = _key(diagnosed, "" if shared and _is_of_the_stack(diagnosed) else report.patient)
+            # The same line for the same reasons is one cause, however many files lead to it: launchers of one script.
+            patient = report.patient if label else lines.setdefault((*_key(diagnosed, ""), diagnosed.finding.because), report.patient)
+            key = _key(diagnosed, "" if shared and _is_of_the_stack(diagnosed) else patient)
             found.setdefault(key, diagnosed)
             labels.setdefault(key, []).append(label)
     told = []

@@ -8,10 +8,11 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import STARTED, Collected, Defect, Fact, Facts, Origin, Skip
 from envdoctor.facts.histories import satisfiable
+from envdoctor.facts.united import unite
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
-from envdoctor.records import dataclass, replace
+from envdoctor.records import dataclass
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
 RANKS = (
@@ -68,7 +69,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
             together.setdefault(fact.name, [before]).append(fact)
             continue
         if fact.name in together:
-            before = _united(together.pop(fact.name))
+            before = unite(together.pop(fact.name))
         if before is not None and fact.name == "python":
             defects += _refused_python(before, fact)
             if isinstance(before.value, Exact) and isinstance(fact.value, Ranged) and _is_of_a_project(fact):
@@ -82,7 +83,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
                 elsewhere.add(before.origin.source)
         facts[fact.name] = fact
         spoken[fact.name] = rank
-    facts.update((name, _united(some)) for name, some in together.items())
+    facts.update((name, unite(some)) for name, some in together.items())
     # The CUDA and the cuDNN of an image are those of the torch that it has, and nothing of another one.
     facts = {name: fact for name, fact in facts.items() if name not in _OF_AN_IMAGES_TORCH or fact.origin not in replaced}
     # Pins of a file go together, with its Python. Where the stack has another release of one, no installation has the rest beside it.
@@ -110,24 +111,6 @@ def _of_the_run(parts: Sequence[tuple[str, Collected]]) -> list[tuple[str, Fact]
     return [
         (rank, fact) for rank, fact in said if not (named and rank == "image" and fact.origin.source.startswith((STARTED, "default of")))
     ]
-
-
-def _united(some: Sequence[Fact]) -> Fact:
-    """What files show of one run, the weakest first; the place is the weakest one's, which may not show all of it."""
-    first = some[0]
-    placed: dict[str, Origin] = {}
-    for one in some:
-        if not isinstance(one.value, tuple) or not isinstance(first.value, tuple):
-            return some[-1]
-        for item, place in _placed(one, one.value).items():
-            placed.setdefault(item, place)
-    together = tuple(sorted(placed))
-    return replace(first, value=together, places=tuple(placed[item] for item in together))
-
-
-def _placed(fact: Fact, items: tuple[str, ...]) -> dict[str, Origin]:
-    """The place of each item of a list, which is the list's own where its reader keeps no other."""
-    return dict(zip(items, fact.places or [fact.origin] * len(items), strict=True))
 
 
 def _refused_python(*two: Fact) -> list[Defect]:

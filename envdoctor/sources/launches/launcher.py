@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.facts.same_uses import list_same
+from envdoctor.facts.united import unite
 from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SECRETS, SOME, SWITCHES
 from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.files.json_file import UnreadableError, read_bounded
@@ -146,8 +147,7 @@ def agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) -
             if before is None:
                 facts[name], by[name] = fact, launch
             elif name in ADDING_UP:
-                both = {*_items(before), *_items(fact)}
-                facts[name] = Fact(name, tuple(sorted(both)), before.origin)
+                facts[name] = unite((before, fact))
             elif before.value != fact.value:
                 disputed.setdefault((by[name].line, launch.line), []).append(name.removeprefix("plan."))
                 lost.add(name)
@@ -158,16 +158,12 @@ def agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) -
     return {name: fact for name, fact in facts.items() if name not in lost}
 
 
-def _items(fact: Fact) -> tuple[str, ...]:
-    return fact.value if isinstance(fact.value, tuple) else ()
-
-
 def add_surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> None:
     """Add what holds for all commands of a script to the facts of its launches, which have their say first."""
     for fact in _surroundings(path, script, facts):
         before = facts.get(fact.name)
         if before is not None and fact.name == "plan.code_uses":
-            facts[fact.name] = Fact(fact.name, tuple(sorted({*_items(before), *_items(fact)})), before.origin)
+            facts[fact.name] = unite((before, fact))
         else:
             facts.setdefault(fact.name, fact)
 
