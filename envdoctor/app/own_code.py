@@ -34,7 +34,7 @@ Examine: TypeAlias = "Callable[[list[Path], Stack, Opener], Sequence[Hit]]"
 _HERE = os.path.dirname(os.path.dirname(__file__))
 _READING = tuple(os.path.join(_HERE, *room) for room in (("app",), ("facts",), ("files",), ("syntax",), ("sources", "scripts")))
 # One of these stands in every file that compares a release.
-_OF_RELEASES = ("__version__", "version_info", "get_distribution", "metadata")
+_OF_RELEASES = ("__version__", "version_info", "get_distribution", "metadata", "check_min_version", "require_version")
 _MOST_FILES = 1000
 _MOST_REMOTE = 100
 

@@ -21,6 +21,8 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.?post|\.?dev)[0-9]*)?")
 _PARSES = re.compile(r"version|^v$|parse", re.IGNORECASE)
 _DEEP = 8
+_REQUIREMENT = re.compile(r"([A-Za-z][\w.-]*)\s*((?:[<>=!]=|[<>])\s*[0-9][\w.]*(?:\s*,\s*(?:[<>=!]=|[<>])\s*[0-9][\w.]*)*)")
+_METADATA = ("importlib.metadata:version", "importlib_metadata:version")
 _ENDS = frozenset(("exit", "_exit", "quit", "abort"))
 
 
@@ -67,9 +69,17 @@ def _bound(body: Sequence[ast.stmt]) -> dict[str, ast.expr]:
             again |= {name} if name in found else set()
             if isinstance(item, ast.Assign | ast.AnnAssign) and item.value is not None and isinstance(targets[0], ast.Name):
                 found[name] = item.value
+            elif (place := _place(name, targets[0])) is not None and isinstance(item, ast.Assign):
+                found[name] = ast.Subscript(item.value, ast.Constant(place), ast.Load())
             else:
                 again.add(name)
     return {name: value for name, value in found.items() if name not in again}
+
+
+def _place(name: str, target: ast.expr) -> int | None:
+    """Which of the names of ``major, minor = ...`` one is."""
+    names = [one.id for one in target.elts if isinstance(one, ast.Name)] if isinstance(target, ast.Tuple) else []
+    return names.index(name) if isinstance(target, ast.Tuple) and len(names) == len(target.elts) else None
 
 
 def _in_block(body: Sequence[ast.stmt], where: str, names: _Names) -> Iterator[Said]:
@@ -83,6 +93,8 @@ def _in_block(body: Sequence[ast.stmt], where: str, names: _Names) -> Iterator[S
                 yield from _told(names.meets(item.test, False), where, item.lineno)
             elif any(isinstance(node, ast.Return) for node in walk(item)):
                 return  # what follows is come to in some cases alone
+        elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+            yield from _told(names.asked(item.value), where, item.lineno)
         elif isinstance(item, ast.With):
             yield from _in_block(item.body, where, names) if not _saves(item) else ()
         elif isinstance(item, ast.ClassDef) and not where:
@@ -170,9 +182,10 @@ class _Names:
     def _begins(self, test: ast.Call) -> tuple[str, str]:
         """``torch.__version__.startswith("1.7")``."""
         if isinstance(test.func, ast.Attribute) and test.func.attr == "startswith" and len(test.args) == 1:
-            release, begins = self._read(test.func.value), self._read(test.args[0])
-            if isinstance(release, _Release) and release.text and not release.first and isinstance(begins, _Number):
-                return release.module, f"^{begins.told}"
+            release, begins = self._read(test.func.value), getattr(test.args[0], "value", None)
+            told = isinstance(begins, str) and _NUMBER.fullmatch(begins.removesuffix("."))
+            if isinstance(release, _Release) and release.text and not release.first and told:
+                return release.module, f"^{begins}"
         return "", ""
 
     def _read(self, node: ast.expr, depth: int = _DEEP) -> _Release | _Number | None:
@@ -181,6 +194,8 @@ class _Names:
         if isinstance(node, ast.Constant):
             return _constant(node.value)
         if isinstance(node, ast.Tuple | ast.List):
+            if node.elts and all(isinstance(one, ast.Name) for one in node.elts):
+                return self._unpacked([self.bound.get(one.id) for one in node.elts if isinstance(one, ast.Name)])
             numbers = [one.value for one in node.elts if isinstance(one, ast.Constant) and type(one.value) is int]
             return _Number(".".join(map(str, numbers)), len(numbers), False) if numbers and len(numbers) == len(node.elts) else None
         if isinstance(node, ast.Name):
@@ -193,6 +208,27 @@ class _Names:
         if isinstance(node, ast.Subscript):
             return self._of_part(node, depth)
         return self._of_call(node, depth) if isinstance(node, ast.Call) else None
+
+    def _unpacked(self, parts: Sequence[ast.expr | None]) -> _Release | None:
+        """``(major, minor)`` of ``major, minor = map(int, torch.__version__.split(".")[:2])``."""
+        places = [(id(one.value), getattr(one.slice, "value", None)) for one in parts if isinstance(one, ast.Subscript)]
+        first = parts[0]
+        if not isinstance(first, ast.Subscript) or places != [(id(first.value), place) for place in range(len(parts))]:
+            return None
+        release = self._of_numbers(first.value)
+        return _Release(release.module, len(parts), False) if release is not None and release.first >= len(parts) else None
+
+    def asked(self, call: ast.Call) -> dict[str, list[str]]:
+        """What ``check_min_version("4.40.0")`` and ``require_version("datasets>=2.14.0")`` of transformers, and diffusers', ask."""
+        known = self.modules.get(call.func.id, "") if isinstance(call.func, ast.Name) else ""
+        package, name = known.partition(".")[0], known.rpartition(":")[2]
+        wanted = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+        if not isinstance(wanted, str) or package not in ("transformers", "diffusers"):
+            return {}
+        if name == "check_min_version" and _NUMBER.fullmatch(wanted):
+            return {package: [f">={wanted}"]}
+        found = _REQUIREMENT.fullmatch(wanted) if name == "require_version" else None
+        return {} if found is None else {f"{DISTRIBUTION}{found[1]}": found[2].replace(" ", "").split(",")}
 
     def _of_attribute(self, node: ast.Attribute, depth: int) -> _Release | _Number | None:
         if node.attr == "__version__" and isinstance(node.value, ast.Name):
@@ -221,6 +257,8 @@ class _Names:
         name = _last(node.func)
         if name == "version" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.func, ast.Attribute):
             return _named(node)
+        if isinstance(node.func, ast.Name) and self.modules.get(node.func.id) in _METADATA:
+            return _named(node)
         if len(node.args) != 1 or node.keywords:
             return None
         if name in ("tuple", "list"):
@@ -235,6 +273,7 @@ class _Names:
     def _of_numbers(self, node: ast.expr) -> _Release | None:
         """``tuple(int(x) for x in torch.__version__.split(".")[:2])``."""
         releases = [found for one in walk(node) if isinstance(one, ast.Attribute | ast.Name) and (found := self._read(one))]
+        releases = releases or [found for one in walk(node) if isinstance(one, ast.Call) and (found := self._read(one))]
         ends = [_end(one) for one in walk(node) if isinstance(one, ast.Slice)]
         release = releases[0] if len(releases) == 1 else None
         return _Release(release.module, ends[0], False) if isinstance(release, _Release) and len(ends) == 1 and ends[0] else None

@@ -37,6 +37,10 @@ def told(text: str, python: str = "", **releases: str) -> list[tuple[str, int | 
         ("assert tuple(int(x) for x in mmcv.__version__.split('.')[:2]) <= (1, 5)\n", 1, "<1.6"),
         ("assert mmcv.__version__.startswith('1.5')\n", 1, "==1.5.*"),
         ("assert mmcv.__version__ == '1.5.0'\n", 1, "==1.5.0"),
+        ("assert mmcv.__version__.startswith('1.5.')\n", 1, "==1.5.*"),
+        ("major, minor = map(int, mmcv.__version__.split('.')[:2])\nassert (major, minor) < (1, 5)\n", 2, "<1.5"),
+        ("from importlib.metadata import version as of\nassert version.parse(of('mmcv-full')) < version.parse('1.5')\n", 2, "<1.5"),
+        ("from transformers.utils.versions import require_version\nrequire_version('mmcv-full>=1.0,<1.5', 'to fix')\n", 2, ">=1.0,<1.5"),
         ("import importlib.metadata\nassert version.parse(importlib.metadata.version('mmcv-full')) < version.parse('1.5')\n", 2, "<1.5"),
     ],
 )
@@ -90,3 +94,15 @@ def test_a_python_that_the_file_refuses() -> None:
 )
 def test_what_it_takes_or_provides_for(text: str) -> None:
     assert told(text, mmcv="1.7.0") == []
+
+
+def test_an_example_asks_for_its_own_release() -> None:
+    text = "from transformers.utils import check_min_version\ncheck_min_version('4.41.0.dev0')\n"
+    assert [(rule, pins) for rule, _, pins in told(text, transformers="4.40.2")] == [(AT_IMPORT, (("transformers", ">=4.41.0.dev0"),))]
+    assert told(text, transformers="4.41.0") == []
+    assert told(text.replace("transformers.utils", "own"), transformers="4.40.2") == []
+
+
+def test_numbers_in_another_order_are_not_read() -> None:
+    text = "major, minor = map(int, mmcv.__version__.split('.')[:2])\nassert (minor, major) < (1, 5)\nassert (major, other) < (1, 5)\n"
+    assert told(text, mmcv_full="1.7.0") == []
