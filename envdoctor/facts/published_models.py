@@ -136,7 +136,8 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "state-spaces": ((r"mamba-[\d.]+[mb]-hf", "mamba"),),
     "tiiuae": _FALCON,
     "helsinki-nlp": ((r"opus-mt-[\w-]+", "marian"),),
-    "openai": _GPT_OSS,
+    "openai": (*_GPT_OSS, (r"whisper-(tiny|base|small|medium|large)(\.en)?|whisper-large-v[23](-turbo)?", "whisper")),
+    "distil-whisper": ((r"distil-(small|medium|large)(\.en|-v[23](\.5)?)", "whisper"),),
     "openai-community": _GPT2,
     "eleutherai": ((r"pythia-[\w.]+(-deduped)?|gpt-neox-20b", "gpt_neox"), (r"gpt-neo-[\d.]+[mb]", "gpt_neo"), (r"gpt-j-6b", "gptj")),
     "facebook": (
@@ -302,7 +303,11 @@ def likely_type(name: str) -> str | None:
     ``princeton-nlp/gemma-2-9b-it-SimPO`` is trained from gemma-2-9b-it. Of what other programs load (GGUF, MLX, ONNX) nothing is likely.
     """
     _, separator, rest = name.lower().partition("/")
-    if not separator or _OTHERWISE.search(rest) or published_model(name) is not None:
+    if not separator or published_model(name) is not None:
+        return None
+    if (copied := _first(tuple(_NAMES.values()), rest)) is not None and _SIZED.search(rest):
+        return copied
+    if _OTHERWISE.search(rest):
         return None
     parts = rest.split("-")
     for length in range(min(len(parts), _MOST_PARTS), 1, -1):

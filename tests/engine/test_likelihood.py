@@ -53,6 +53,7 @@ def test_what_no_file_says_of_the_machine_leaves_a_rule_open(condition: dict[str
     [
         ("huihui-ai/Qwen3-8B-abliterated", True),
         ("somebody/Hermes-3-Qwen3-8B", True),
+        ("somebody/Qwen3-Embedding-0.6B", True),  # copied under its own name
         ("bartowski/Qwen3-8B-GGUF", False),  # nothing that transformers loads
         ("somebody/gemma-2-9b-it-SimPO", False),
         ("somebody/a-model", False),

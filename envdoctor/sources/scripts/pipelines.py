@@ -13,6 +13,8 @@ from envdoctor.sources.scripts.reading import Call, Reading
 _GENERATES = re.compile(
     r"text-generation|text2text-generation|summarization|translation(_\w+)?|image-to-text|image-text-to-text|conversational"
 )
+# Speech models that write what they hear by generate(); the others read it off the sounds.
+_WRITES = re.compile(r"whisper|speech2text|s2t|seamless|moonshine", re.IGNORECASE)
 # Those that read text: they load the tokenizer of their model.
 _TOKENIZES = re.compile(
     r"text(2text)?-(generation|classification)|summarization|translation(_\w+)?|sentiment-analysis|ner|token-classification"
@@ -30,7 +32,7 @@ def read_pipelines(reading: Reading, loads: list[Call]) -> list[Call]:
         task = reading.value(call, "task", 0)
         if task is not None and isinstance(task.value, str) and _TOKENIZES.fullmatch(task.value):
             reading.claims.state("plan.tokenize", True, call.line)
-        if task is not None and isinstance(task.value, str) and _GENERATES.fullmatch(task.value):
+        if task is not None and isinstance(task.value, str) and (_GENERATES.fullmatch(task.value) or _hears(reading, call, task.value)):
             reading.claims.state("plan.generate", True, call.line)
             answers.append(call)
     named = [call for call in made if "model" in call.keywords or len(call.node.args) > 1]
@@ -39,6 +41,11 @@ def read_pipelines(reading: Reading, loads: list[Call]) -> list[Call]:
         _load(reading, call)
     _read_encoders(reading)
     return answers if named and not loads else []
+
+
+def _hears(reading: Reading, call: Call, task: str) -> bool:
+    model = reading.value(call, "model", 1) if task == "automatic-speech-recognition" else None
+    return model is not None and isinstance(model.value, str) and _WRITES.search(model.value) is not None
 
 
 def _read_encoders(reading: Reading) -> None:

@@ -238,8 +238,17 @@ def _arguments(reading: Reading, call: Call) -> Iterator[str]:
 
 def _keywords(reading: Reading, call: Call) -> Iterator[str]:
     for keyword, (expression, scope) in call.keywords.items():
-        if keyword not in call.chosen:
+        if keyword == "alpha_pattern" and _of_the_same_layers(reading, call):
+            yield f"{keyword}=same-keys"
+        elif keyword not in call.chosen:
             yield _argument(reading, keyword, expression, scope)
+
+
+def _of_the_same_layers(reading: Reading, call: Call) -> bool:
+    """Whether the two patterns of an adapter are written out and name the same layers, in the same words."""
+    patterns = [reading.evaluator.table(*call.keywords[name]) for name in ("rank_pattern", "alpha_pattern") if name in call.keywords]
+    keys = [frozenset(one.entries) for one in patterns if one is not None and one.whole]
+    return len(keys) == 2 and keys[0] == keys[1]
 
 
 def _argument(reading: Reading, name: str, expression: ast.expr | None, scope: Scope) -> str:

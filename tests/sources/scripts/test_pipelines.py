@@ -39,6 +39,9 @@ def test_a_pipeline_loads_and_answers(tmp_path: Path) -> None:
         # a classifier generates nothing
         ("print(pipeline('text-classification', 'a/b')('x'))\n", {"model.id": "a/b"}),
         ("print(pipeline('translation_en_to_de', 'a/b')('x'))\n", {"model.id": "a/b", "plan.generate": True, "plan.method": "inference"}),
+        ("print(pipeline('automatic-speech-recognition', 'openai/whisper-tiny')('x'))\n",
+         {"model.id": "openai/whisper-tiny", "plan.generate": True, "plan.method": "inference"}),
+        ("print(pipeline('automatic-speech-recognition', 'facebook/wav2vec2-base')('x'))\n", {"model.id": "facebook/wav2vec2-base"}),
         # a model that the script loads itself is the model, and what is trained is not only asked
         ("m = AutoModelForCausalLM.from_pretrained('c/d')\nprint(pipeline('text-generation', m)('x'))\n",
          {"model.id": "c/d", "plan.generate": True}),

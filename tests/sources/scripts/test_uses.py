@@ -82,6 +82,7 @@ SHOWS: dict[str, str] = {
         "model.state_dict = (lambda self, *_, **__: get_peft_model_state_dict(self, old())).__get__(model, type(model))"
     ),
     "transformers.*TrainingArguments(load_best_model_at_end=True)": "import trl\ntrl.SFTConfig('out', load_best_model_at_end=True)",
+    "peft.LoraConfig(alpha_pattern=same-keys)": "import peft\npeft.LoraConfig(rank_pattern={'q': 8}, alpha_pattern={'q': 16})",
     "transformers.TrainingArguments(bf16=True)": (
         "import sentence_transformers as st\nst.SentenceTransformerTrainingArguments(output_dir='o', bf16=True)"
     ),
