@@ -103,6 +103,11 @@ def _taken_for_a_name(name: str) -> Hit:
     if "~" in name:
         behind = "Python does not write out the ~ of a path that a program hands it"
     advice = "the whole path of a folder that is there"
+    plain = re.sub(r"[\\/]+", "/", name).strip("/")
+    if plain != name and re.fullmatch(r"[A-Za-z0-9][\w-]*(?:\.[\w-]+)*/[\w-]+(?:\.[\w-]+)*", plain):
+        # https://github.com/QwenLM/Qwen3-TTS/commit/264f49a, https://github.com/m-bain/whisperX/commit/cea42ca
+        behind = f"where a name on the hub is meant, it has one / between its two parts, and no other; {behind}"
+        advice = f"{plain}, if it is meant to be fetched from the hub (os.path.join and Windows paths write it otherwise); else {advice}"
     if not name:
         # https://github.com/zjukg/KnowPAT/issues/8
         what, behind = "What was to be loaded has an empty name", "an argument that was left out, or a variable of the script that is empty"

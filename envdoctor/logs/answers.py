@@ -43,7 +43,7 @@ from envdoctor.logs.other_classes import judge_own_reader, judge_sibling
 from envdoctor.logs.overridden_methods import called_from_outside, judge_override
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, methods_anywhere, takers_of
 from envdoctor.logs.plain_objects import judge_output
-from envdoctor.logs.renames import change_of_code, instead
+from envdoctor.logs.renames import change_of_code, instead, respelled
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.statements import (
     MissingArguments,
@@ -309,6 +309,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         advice = f"pip install --upgrade {moves_with} {volume.name}: the two are released for each other"
     if held and release and not pins and not advice:
         advice = f"a release of {caller.package or 'what asks for it'} that is for {volume.name} {release}, which {held[0][0]} requires"
+    if not asked.there and advice and advice == respelled(asked.symbol):
+        pins = ()  # it is misspelt, and no older release has it either
     if meant:
         advice, by_hand = f"from {meant.replace(':', ' import ')}", ""
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice, by_hand=by_hand)

@@ -101,6 +101,14 @@ CARDS = (
         'pip install -U "mlx-lm>=0.16.1", or the program that has a copy of its models brought up to date',
         "mlx-lm",
     ),
+    # https://docs.python.org/3/library/logging.html#logging.basicConfig
+    Sentence(
+        r"Unrecognised argument\(s\): encoding",
+        "The code is for a newer Python than the one that ran: logging.basicConfig takes encoding from 3.9 on",
+        "",
+        "Python 3.9 or later, or leave out encoding= in that line",
+        refuted=">=3.9",
+    ),
     # modules/devices.py of https://github.com/openvinotoolkit/stable-diffusion-webui
     Sentence(
         r"A tensor with (?:all )?NaNs was produced",

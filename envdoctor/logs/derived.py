@@ -60,6 +60,7 @@ from envdoctor.logs.refused_lines import judge_refused
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.run_errors import COPIED, OF_INPUT, RUN, judge_beside, judge_known, judge_wrapped
 from envdoctor.logs.sayings import SAID
+from envdoctor.logs.shadowed_standard import judge_shadowed_standard
 from envdoctor.logs.specifiers import usable_pins
 from envdoctor.logs.stated_values import judge_positions, judge_stated
 from envdoctor.logs.statements import (
@@ -220,7 +221,12 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
     hit = hit or judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
-        hit = loading or judge_python(statement, failure, facts) or judge_unix(statement, failure, facts)
+        hit = (
+            judge_shadowed_standard(statement)
+            or loading
+            or judge_python(statement, failure, facts)
+            or judge_unix(statement, failure, facts)
+        )
         hit = hit or judge_given_up(statement, failure, facts) or answer(statement, failure, facts)
     return (
         hit

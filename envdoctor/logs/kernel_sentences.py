@@ -29,6 +29,15 @@ KERNELS = (
         "kernels came with torch 2.2 and 2.3",
         "torch",
     ),
+    # torch/amp/grad_scaler.py unscales with this kernel; VinUni-AI20k/Day21-Track3-Finetuning-Lab commit 82093ee
+    Sentence(
+        r"_amp_foreach_non_finite_check_and_unscale_cuda\W{1,3} not implemented for ['\"]BFloat16",
+        "The scaler of fp16 training was given gradients in bfloat16: the weights that are trained are bfloat16",
+        "fp16=True beside a model, or an adapter, that was loaded in bfloat16; bfloat16 needs no scaler",
+        "fp16=False with bf16=True, where the GPU computes in it (Ampere and later); else torch_dtype=torch.float16 for the frozen model, "
+        "and float32 for what is trained",
+        "torch",
+    ),
     Sentence(
         r"\"\w{3,60}\" not implemented for ['\"](?:BFloat16|Float8\w*|Bool|Long|Int|Char|Byte)",
         "An operation was asked in a type for which this torch has no kernel on that device",

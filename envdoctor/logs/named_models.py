@@ -24,6 +24,8 @@ TOKENIZER, MODEL_TYPE, GPU = (
 
 # Where an engine has a module for each type of models.
 _ENGINES = {"vllm": "vllm.model_executor.models", "sglang": "sglang.srt.models"}
+# A class that a release or two lack for another reason is no fast one alone.
+_SOME = 5
 _TOKENIZER = re.compile(r"Tokenizer class (?P<name>[A-Za-z]\w{2,80}) does not exist or is not currently imported")
 _GPU = re.compile(r"(?P<gpu>[\w .()-]{3,80}?) with CUDA capability sm_(?P<sm>\d{2,3}) is not compatible with the current PyTorch")
 
@@ -52,6 +54,12 @@ def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -
             "AutoTokenizer.from_pretrained(MODEL, trust_remote_code=True), with the model's own .py files beside its tokenizer_config.json"
         )
         return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=name, advice=advice)
+    if rule == TOKENIZER and _is_fast_alone(name, stated):
+        detail = (
+            f"releases of transformers have {name}Fast and no {name}: the slow one was asked for, by use_fast=False or by a class that does"
+        )
+        advice = f"AutoTokenizer.from_pretrained(MODEL, use_fast=True), or {name}Fast; in a web UI or a script the option that turns it on"
+        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=f"{name}:fast", advice=advice)
     ranges = [span.specifier() for span in spans]
     known = " or ".join(ranges)
     if not isinstance(stated, Exact):
@@ -66,6 +74,18 @@ def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -
         )
         return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=f"{name}:elsewhere", advice=advice)
     return None
+
+
+def _is_fast_alone(name: str, stated: object) -> bool:
+    """Whether releases have a tokenizer by its fast class alone: the stated one, where one is."""
+    slow, fast, bound = look_up(f"transformers:{name}"), look_up(f"transformers:{name}Fast"), open_package("transformers")
+    if fast is None or bound is None:
+        return False
+    alone = fast.there & ~(slow.there if slow is not None else 0)
+    if isinstance(stated, Exact):
+        where = places(bound.volume, stated.text) or neighbours(bound.volume, stated.text)
+        return any(alone >> place & 1 for place in where)
+    return bin(alone).count("1") > _SOME
 
 
 def _of_engine(name: str, facts: Facts) -> Hit | None:

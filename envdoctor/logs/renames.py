@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from envdoctor.atlas.answers import answer, new_keyword, new_places, owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.missing import split
-from envdoctor.logs.asked import ARGUMENT, MODULE, NAME, Asked
+from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked
 from envdoctor.logs.through_subclasses import taken_by_method
 from envdoctor.world.successors import successor
 
@@ -58,7 +58,10 @@ def respelled(symbol: str) -> str:
         return ""
     names = {*chunk.names, *chunk.functions, *chunk.classes, *chunk.links}
     found = [one for one in names if one.lower() == last.lower()] or [one for one in names if _is_almost(one, last)]
-    return f"{found[0]} in place of {last}: {module} has it by that spelling" if len(found) == 1 and found[0] != last else ""
+    if len(found) == 1 and found[0] != last:
+        return f"{found[0]} in place of {last}: {module} has it by that spelling"
+    longer = sorted((one for one in names if one.startswith(last)), key=lambda one: (len(one), one)) if len(last) > _LONG else []
+    return f"{' or '.join(longer[:5])} in place of {last}: {module} has these, and none by that name alone" if longer and not found else ""
 
 
 def is_of_no_release(symbol: str) -> bool:
@@ -69,6 +72,8 @@ def is_of_no_release(symbol: str) -> bool:
 
 
 def _is_almost(one: str, last: str) -> bool:
+    if len(last) > _LONG and sorted(one) == sorted(last):
+        return True  # two letters changed places
     return len(last) > _LONG and abs(len(one) - len(last)) < _OTHER_WORD and SequenceMatcher(None, one, last).ratio() >= _ONE_NAME
 
 
@@ -82,14 +87,17 @@ def instead(asked: Asked, place: int) -> str:
 
 def rename(asked: Asked, place: int) -> str:
     """The change of the code that asks for it, where it has gone nowhere else than to another name or another module."""
-    if asked.told or asked.maybe or asked.unsure or not (asked.there or asked.family == NAME):
+    parent, _, called = asked.symbol.rpartition(".")
+    nowhere = asked.family == ATTRIBUTE and not asked.there and parent.rpartition(".")[2].islower()
+    if asked.told or asked.maybe or asked.unsure or not (asked.there or asked.family == NAME or nowhere):
         return ""
     new, module = _new_name(asked, place)
     keyword = asked.symbol.rstrip(")").partition("(")[2]
     if new:
         return f"pass {new} in place of {keyword}"
-    last = asked.symbol.rpartition(".")[2]
-    return f"from {module} import {last}" if module and asked.family == NAME else ""
+    if module and nowhere:
+        return f"{module}.{called} in place of {asked.symbol}"
+    return f"from {module} import {called}" if module and asked.family == NAME else ""
 
 
 def _new_name(asked: Asked, place: int) -> tuple[str, str]:

@@ -171,6 +171,7 @@ _TABLE = {
     for module, names, package, since, instead in _ROWS
     for name in names.split() or ("",)
 }
+_TABLE["numpy.typeDict"] = GivenUp("numpy", "1.24", "np.sctypeDict in place of np.typeDict")
 _TABLE["numpy.long"] = GivenUp("numpy", "1.24", "int in place of np.long, where no C long is meant", again="2.0")
 _TABLE |= {f"tensorflow.{name}": GivenUp("tensorflow", "2.0", _TF_1.replace("NAME", name), pinned=False) for name in _OF_TF_1.split()}
 _TABLE["tensorflow.contrib"] = GivenUp("tensorflow", "2.0", _CONTRIB, pinned=False)

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 from tests.logs.diagnosed import findings
 
+OWN = "error-of-own-code"
+REPO = "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '{}'. Use `repo_type` argument."
 NOT_INSTALLED = "error-package-not-installed"
 REMOTE = "transformers_modules.THUDM.chatglm-6b.configuration_chatglm.ChatGLMConfig"
 T5 = "transformers.models.t5.configuration_t5.T5Config"
@@ -38,6 +41,12 @@ PYAV = "ImportError: The `pyav` plugin is not installed.\nUse `pip install image
                      id="below one of OpenCV's extra modules"),
         pytest.param("ImportError: cannot import name 'LlavaQwenForCausalLM' from 'llava.model'", "error-name-missing", "prints the error",
                      id="an import that is hidden"),
+        pytest.param("AttributeError: module 'inspect' has no attribute 'cleandoc'", OWN, "rename it", id="a file inspect.py"),
+        pytest.param("ImportError: cannot import name 'Queue' from 'queue' (/home/me/queue.py)", OWN, "rename it", id="a file queue.py"),
+        pytest.param("ValueError: Unrecognised argument(s): encoding", "error-of-the-run", "Python 3.9", id="logging before 3.9"),
+        pytest.param("AttributeError: module 'numpy' has no attribute 'typeDict'", "error-attribute-missing", "==1.23.5", id="typeDict"),
+        pytest.param(REPO.format("Qwen/Qwen3-TTS/"), "error-hub-refuses", "Qwen/Qwen3-TTS, if it is meant", id="a / at the end"),
+        pytest.param(REPO.format("pyannote\\segmentation"), "error-hub-refuses", "pyannote/segmentation, if", id="as Windows has it"),
         pytest.param("TypeError: event_trigger() got an unexpected keyword argument '_js'", "error-argument-refused", "js=...", id="_js"),
     ],
 )  # fmt: skip
@@ -77,3 +86,32 @@ def test_an_auto_class_is_told_by_the_configuration(capsys: pytest.CaptureFixtur
     told = run(capsys, "diagnose", str(pasted), "--set", "os=linux", every_rule=True).out
     assert said in " ".join(told.split())
     assert "ImageTextToText" not in told
+
+
+DIFFUSERS = {"0.30.0": {"diffusers/__init__.py": "class AutoPipelineForText2Image: pass\nclass Other: pass\ndef is_available_now(): pass\n",
+                        "diffusers/devices.py": "def has_a_device(): pass\n"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("ImportError: cannot import name 'AutoPipeline' from 'diffusers'", "AutoPipelineForText2Image in place of AutoPipeline"),
+        ("AttributeError: module 'diffusers' has no attribute 'is_avaliable_now'", "is_available_now in place of is_avaliable_now"),
+        ("AttributeError: module 'diffusers' has no attribute 'has_a_device'", "diffusers.devices.has_a_device in place of"),
+    ],
+)
+def test_a_name_of_no_release_is_told_by_what_is_there(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, said: str) -> None:
+    with atlas_of(tmp_path, {"diffusers": DIFFUSERS}):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert said in str(first["fixes"]), first
+    assert not any(fix.get("pins") for fix in first["fixes"]), first
+
+
+@pytest.mark.parametrize(("slow", "said"), [("", "use_fast=True"), ("class BloomTokenizer: pass\n", "==4.20.1")])
+def test_a_tokenizer_that_is_fast_alone_is_no_older_release(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, slow: str, said: str
+) -> None:
+    releases = {f"4.{minor}.0": {"transformers/__init__.py": f"class BloomTokenizerFast: pass\n{slow}"} for minor in range(40, 47)}
+    with atlas_of(tmp_path, {"transformers": releases}):
+        first, *_ = findings(capsys, tmp_path, "ValueError: Tokenizer class BloomTokenizer does not exist or is not currently imported.")
+    assert said in str(first["fixes"]), first
