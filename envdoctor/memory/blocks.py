@@ -41,14 +41,13 @@ def beside_weights(architecture: Architecture, plan: Plan, width: float) -> floa
 
 
 def beside_kept(architecture: Architecture, plan: Plan, width: Widths, items: Mapping[str, float], last: float) -> float:
-    """Bytes for each token beside the widest tensors that one layer keeps: those of its feed-forward network, ``last`` the input of the
-    last product."""
+    """Bytes for each token beside the widest tensors that one layer keeps: those of a gated network, which are all as wide as its products
+    (what another activation keeps is of several widths); ``last`` is the input of the last product."""
     tokens = plan.rows * plan.tokens
-    if plan.expandable or architecture.experts or not architecture.ffn or tokens < 1:
+    if plan.expandable or architecture.experts or not architecture.gated or not architecture.ffn or tokens < 1:
         return 0.0
     wide = width.product * architecture.ffn
-    found = items.get("mlp", 0.0) / wide * rest(wide * tokens) + rest(last * tokens)
-    return found / tokens
+    return (items.get("mlp", 0.0) / wide * rest(wide * tokens) + rest(last * tokens)) / tokens
 
 
 def of_states(plan: Plan, states: float, parameters: float) -> float:
