@@ -180,13 +180,16 @@ def read_own(source: Source, project: Project | None = None, outlines: Outlines 
 def _outline(source: Source) -> Outline:
     import ast
 
+    from envdoctor.app.own_classes import with_own_classes
+    from envdoctor.app.project_code import Project
     from envdoctor.atlas.instances import in_one_step
     from envdoctor.atlas.own_demands import demands_of
     from envdoctor.atlas.reading import read_tree
     from envdoctor.sources.scripts.script import functions_not_called
 
-    hides = in_one_step(source.body, source.text)
-    outline = read_tree(ast.Module([*_by_star(source), *source.body], []), source.text, "__main__", hides=hides)
+    body = with_own_classes(Path(source.path), source.body, source.text, Project())
+    hides = in_one_step(body, source.text)
+    outline = read_tree(ast.Module([*_by_star(source), *body], []), source.text, "__main__", hides=hides)
     # What it says is asked of packages alone; what it demands of them is asked of it.
     outline = replace(outline, said=demands_of(source.body) if any(word in source.text for word in _OF_RELEASES) else [])
     idle = functions_not_called(source)

@@ -170,7 +170,7 @@ class _Calls:
             or (isinstance(one, ast.ImportFrom) and one.module == "functools" and alias.name == "partial")
         }
         partial = {name for name in named if self._bound.get(name) == 1}
-        classes = [one for one in body if isinstance(one, ast.ClassDef) and self._bound.get(one.name) == 1 and _adds_nothing(one)]
+        classes = [one for one in body if isinstance(one, ast.ClassDef) and self._bound.get(one.name) == 1 and adds_nothing(one)]
         heirs = {one.name: one.bases[0] for one in classes if self._bound.get(_root_of(one.bases[0])) == 1}
         for call in self._calls if partial or heirs else ():
             _follow(call, partial, heirs)
@@ -189,13 +189,13 @@ def _follow(call: ast.Call, partial: set[str], heirs: dict[str, ast.expr]) -> No
         function = call.func = _copied(heirs[function.id], call)
 
 
-def _adds_nothing(node: ast.ClassDef) -> bool:
+def adds_nothing(node: ast.ClassDef) -> bool:
     """Whether a class is made by the call that makes its one base: no constructor, no field, and nothing that could bring one."""
     if len(node.bases) != 1 or node.keywords or node.decorator_list or not _root_of(node.bases[0]):
         return False
     for item in node.body:
         if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
-            if item.name in ("__init__", "__new__", "__init_subclass__"):
+            if item.name in ("__init__", "__new__", "__init_subclass__") and not _hands_all_on(item):
                 return False
         elif isinstance(item, ast.Assign):
             if any(not isinstance(one, ast.Name) or one.id.startswith("__") for one in item.targets):
@@ -203,6 +203,22 @@ def _adds_nothing(node: ast.ClassDef) -> bool:
         elif not isinstance(item, ast.Pass) and not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)):
             return False
     return True
+
+
+def _hands_all_on(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """``def __init__(self, *args, **kwargs): super().__init__(*args, **kwargs)``, and nothing else is done with these."""
+    given = node.args
+    if node.name != "__init__" or len(given.args) != 1 or given.posonlyargs or given.kwonlyargs or node.decorator_list:
+        return False
+    if given.vararg is None or given.kwarg is None:
+        return False
+    names = {given.vararg.arg, given.kwarg.arg}
+    used = [one for one in walk(node) if isinstance(one, ast.Name) and one.id in names]
+    first = next((one.value for one in node.body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)), None)
+    handed = [*first.args, *(one.value for one in first.keywords if one.arg is None)] if first is not None else []
+    whole = [one.value if isinstance(one, ast.Starred) else one for one in handed]
+    to_base = first is not None and ast.unparse(first.func).startswith("super(") and ast.unparse(first.func).endswith(").__init__")
+    return to_base and first is not None and len(first.keywords) == 1 and len(whole) == len(used) == 2 and all(one in used for one in whole)
 
 
 def _root_of(node: ast.expr) -> str:
