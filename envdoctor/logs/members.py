@@ -106,13 +106,27 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
     if not owners and len(given) == 1 and (wanted := _wanted_of_others(one, given[0], failure, facts)) is not None:
         return wanted
-    pins = () if owners else given[0].pins(facts)
+    pins = _went_before(classes, given[0]) if owners and len(given) == 1 else given[0].pins(facts) if not owners else ()
     if one.cls in _OF_TORCH and all(spec.startswith(">=") for _, spec in pins) and facts.value(f"packages.{package}") is None:
         pins = ()  # torch's own object is of no class that a later release changed
     if pins:
         detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
         return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
+
+
+def _went_before(classes: Sequence[str], giver: _Giver) -> tuple[tuple[str, str], ...]:
+    """The last release in which other classes of the package had the attribute, where the class that lacks it came after that.
+
+    https://github.com/PaddlePaddle/PaddleOCR/issues/17587: TokenizersBackend of transformers 5, and what tokenizers of 4 had.
+    """
+    volume = giver.bound.volume
+    last = giver.there.bit_length() - 1
+    came = [told.there for cls in classes if (told := look_up(cls)) is not None and told.there]
+    if last < 0 or not came or last >= len(volume.releases) - 1:
+        return ()
+    since = min(stretches(there)[0][0] for there in came)
+    return ((volume.name, f"<={volume.releases[last]}"),) if since > last else ()
 
 
 def _wanted_of_others(one: MissingMember, giver: _Giver, failure: Failure, facts: Facts) -> Hit | None:

@@ -30,6 +30,13 @@ _RUN_AS_MODULE = re.compile(r"^[^()]*\)$")
 _ANYBODYS = frozenset(("utils", "model", "models", "data", "config", "configs", "src", "lib", "common", "core", "modules", "helpers",
              "tools", "dataset", "test", "tests", "train", "main", "app", "scripts"))  # fmt: skip
 
+# What stands in the repository and in no wheel: https://github.com/modelscope/ms-swift/issues/6033
+_MEGATRON_LM = (
+    "git clone https://github.com/NVIDIA/Megatron-LM, at the tag of the megatron-core that is installed, and its folder in PYTHONPATH "
+    "(ms-swift: MEGATRON_LM_PATH)"
+)
+_OF_CHECKOUTS = {f"megatron.{name}": _MEGATRON_LM for name in ("training", "legacy", "inference", "model", "data")}
+
 
 def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
     """Whether a module is of a package that is known, or stands among installed ones, and is not somebody's own."""
@@ -64,7 +71,8 @@ def judge_module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | No
         asks = f"{describe(caller, facts)} imports it ({where})" if caller and caller != provider else "it is imported there"
         detail = f"{describe(provider, facts)} has no module {one.name}; {asks}"
         packages = named(provider, caller)
-        return Hit(MODULE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
+        how = next((how for begins, how in _OF_CHECKOUTS.items() if one.name.startswith(begins)), "")
+        return Hit(MODULE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}", advice=how)
     known = provider in listed()
     if not known and (other := other_distribution(top)) is not None:
         package, how = other

@@ -89,6 +89,11 @@ _CONDITIONS = (
 )
 
 # Whoever makes a batch of rows, and the Trainer, whose frames or call show that it is its loop.
+# What is made of rows on the way to the model.
+_PREPARED = re.compile(
+    r"^(?:(?:prompt|chosen|rejected|completion|query|response)_(?:input_ids|attention_mask|labels|logps|logits)"
+    r"|(?:input_ids|attention_mask)_(?:chosen|rejected|[jk])|(?:reference|ref)_\w{3,12}_logps|decoder_input_ids|labels_attention_mask)$"
+)
 _COLLATES = re.compile(r"collat", re.IGNORECASE)
 _DROPS = re.compile(r"transformers[\\/]trainer|\btrainer\.train\(|Trainer\b")
 
@@ -151,6 +156,13 @@ def _key(failure: Failure) -> Hit | None:
     elif _SETTINGS.search(what):
         headline = f"The settings have no {name}"
         advice = f"add {name} to them, or take the settings and the code of one state of the project"
+    elif _PREPARED.search(name):
+        sure = None
+        headline = f"{what} has no {name}, which no file has: a tokenizer, a collator or a trainer makes it"
+        advice = (
+            "the release of the trainer (trl) and of the tokenizer that this code was written for: its name changes with them; else "
+            "remove_unused_columns=False, and rows that were tokenized before"
+        )
     elif _ROWS.search(what) or re.search(r"dataset|data_utils|collat|preprocess", frame.path):
         headline = f"A row of the data has no field {name}"
         advice = (

@@ -27,6 +27,17 @@ _SPECIAL_TOKENS = Hit(
     headline="The tokenizer was saved by transformers 5, and an earlier one reads it",
     advice="transformers 5; or the extra_special_tokens taken out of tokenizer_config.json",
 )
+# https://github.com/huggingface/transformers/issues/44861, https://github.com/PrimeIntellect-ai/prime-rl/pull/1998
+_TIED_WEIGHTS = Hit(
+    "error-of-the-run",
+    True,
+    detail="transformers from 5.0.0 on wants a dictionary of _tied_weights_keys, and the class of the model has the list of before",
+    packages=("transformers",),
+    pins=(("transformers", "<5"),),
+    edge="transformers:tied-weights-keys",
+    headline="The model's code was written for transformers 4, and lists its tied weights",
+    by_hand='{"lm_head.weight": "model.embed_tokens.weight"} in place of ["lm_head.weight"] in the model\'s class',
+)
 # What one data set has, and neither several splits nor a table of pandas.
 _OF_ROWS = {
     "DatasetDict": ("select", "train_test_split", "features", "to_pandas", "add_column", "shard"),
@@ -41,6 +52,7 @@ _OF_ROWS = {
         "select_columns",
     ),
 }
+_TIED = re.compile(r"tied_weights?_keys")
 _GETTER = frozenset(("__getattr__", "__getattribute__", "fetch_attr", "__call__"))
 
 
@@ -52,6 +64,8 @@ def judge_plain(one: MissingMember, failure: Failure) -> Hit | None:
     frame = shown_line(failure)
     if frame is not None and one.cls == "list" and one.name == "keys" and "special_tokens" in f"{frame.function} {frame.text}":
         return _SPECIAL_TOKENS
+    if one.cls == "list" and one.name == "keys" and _TIED.search(f"{frame.function} {frame.text}" if frame is not None else failure.near):
+        return _TIED_WEIGHTS
     it = asked_of(one.name, frame) if frame is not None else ""
     package = package_in(frame) if frame is not None else ""
     words = {"it": it or "x", "name": one.name, "cls": one.cls, "a": "an" if one.cls[:1] in "aeiou" else "a"}

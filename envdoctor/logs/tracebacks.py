@@ -43,6 +43,8 @@ _QUOTED_ERROR = re.compile(
     r"(?<![\w.])(?P<kind>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception)|"
     r"CUDA error|OutOfMemoryError)\b['\"`*]{0,3}: ?`?(?P<message>\S.{0,1500})"
 )
+# What a validator raised, in pydantic's words.
+_PYDANTIC = re.compile(r"^(?:(?P<value>Value error)|Assertion failed), (?P<message>.{8,2000}?)(?: \[type=\w+, input_value=.*)?$")
 _CHAIN = re.compile(r"(During handling of the above exception|The above exception was the direct cause)")
 # What goes on behind the first line of a message, and what ends it.
 _STOPS = re.compile(
@@ -156,10 +158,15 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
     headed = ""
     number = 0
     for number, line in lines:
-        if _HEAD.search(line):
+        if (head := _HEAD.search(line)) is not None:
             reading.finish()
             reading.frames, reading.wants_code, inside = [], False, True
             headed = found[1] if (found := _HEADED.match(line)) is not None else ""
+            behind = line[head.end() :]
+            if (ended := _read_error(behind, inside=False)) is not None:
+                # A notebook's traceback that was pasted as one line.
+                reading.near.append(behind[:_LONGEST_NEAR])
+                reading.begin(ended[0], ended[1], number)
             continue
         if _CHAIN.search(line):
             reading.finish()
@@ -249,6 +256,8 @@ def _goes_on(reading: _Reading, line: str) -> bool:
 
 def _read_error(line: str, *, inside: bool) -> tuple[str, str] | None:
     text = line.strip().strip("`*")
+    if (said := _PYDANTIC.match(text)) is not None:
+        return ("ValueError" if said["value"] else "AssertionError"), said["message"]
     found = _ERROR.match(text)
     if found is None and inside and not line.startswith(" "):
         found = _ANY_ERROR.match(text)

@@ -12,7 +12,7 @@ from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import classes_called, functions_named
+from envdoctor.logs.callables_named import classes_called, functions_named, has_function
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.statements import UndefinedName
@@ -34,6 +34,7 @@ _BUILT = re.compile(r"pip-install-\w{1,20}[\\/](?P<name>[A-Za-z][\w-]{1,60})_[0-
 _REWRITTEN = re.compile(r"Unsloth_?(?P<cls>[A-Z]\w{5,80})")
 _COMPILED_PART = re.compile(r"(?:_ext|_cuda|_kernels?|_extension|_backend|_C)$")
 _COMPILED = re.compile(r"unsloth_compiled_(?:cache|module)")
+_OF_TYPING = frozenset(("Unpack", "TypedDict", "Required", "NotRequired", "Self", "TypeAlias", "Literal", "Optional", "Union", "Callable"))
 # Where unsloth runs the text of transformers' configurations among its own names.
 _EXECUTED = re.compile(r"unsloth[\\/]models[\\/]_utils\.py$")
 
@@ -98,10 +99,12 @@ def _in_compiled_text(one: UndefinedName, failure: Failure, facts: Facts) -> Hit
     """A name that is missing in the text of another package's code, which unsloth takes, changes and compiles anew."""
     last = failure.frames[-1] if failure.frames else None
     if last is None:
-        return None
+        return _told_in_words(one, failure)
     there = isinstance(facts.value("packages.unsloth"), Exact) or "unsloth" in failure.packages
     rewritten = _REWRITTEN.fullmatch(last.function)
     executed = last.function == "__init__" and _EXECUTED.search(last.path) is not None
+    # Names of typing that stand in the signatures of transformers' functions: unsloth's own files import theirs.
+    executed = executed or (one.name in _OF_TYPING and package_of(failure.raised_in or "") in ("unsloth", "unsloth-zoo"))
     if not (rewritten or executed or _COMPILED.search(last.path) or (last.path == "<string>" and there)):
         return None
     classes = classes_called(rewritten["cls"], failure, passed=True) if rewritten else ()
@@ -123,6 +126,22 @@ def _in_compiled_text(one: UndefinedName, failure: Failure, facts: Facts) -> Hit
     packages = tuple(filter(None, ("unsloth", whose)))
     advice = f"a later unsloth and unsloth-zoo, together; or an earlier {whose or 'release of the package whose code it is'}"
     return Hit(UNDEFINED, True, (), detail=detail, packages=packages, edge=f"unsloth:{one.name}", advice=advice)
+
+
+def _told_in_words(one: UndefinedName, failure: Failure) -> Hit | None:
+    """The same where nobody pasted a frame: the lines around tell of unsloth's compiled files, or the name is unsloth's alone."""
+    around = _COMPILED.search(f"{failure.near} {failure.message}") is not None
+    owners = [name for name in ("unsloth", "unsloth-zoo") if len(one.name) >= _LONG and has_function(name, one.name)]
+    own = bool(owners)
+    if not around and not own:
+        return None
+    detail = (
+        f"{one.name} is unsloth's own ({', '.join(owners)}), and the code that ran uses it without its import"
+        if own
+        else f"a file that unsloth compiled uses {one.name} and does not define it: a fault of that release, or of a file of an earlier one"
+    )
+    advice = "a later unsloth and unsloth-zoo, together, and the folder unsloth_compiled_cache removed"
+    return Hit(UNDEFINED, True, (), detail=detail, packages=("unsloth", "unsloth-zoo"), edge=f"unsloth:{one.name}", advice=advice)
 
 
 def _left_out(one: UndefinedName, own: Frame, package: str, there: str, since: str, facts: Facts) -> Hit:

@@ -105,3 +105,43 @@ def test_a_release_that_is_too_old_is_raised_before_the_line_is_written_otherwis
         told = findings(capsys, tmp_path, "torch==2.4.1\nImportError: cannot import name 'Replicate' from 'torch.distributed.tensor'")[0]
     assert told["fixes"][0]["pins"] == {"torch": "==2.5.1"}
     assert "torch.distributed.fsdp" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        (
+            "---- TypeError Traceback (most recent call last) Cell In[10], line 1 ----> 1 Trainer( TypeError: Trainer.init() got an "
+            "unexpected keyword argument 'processing_class'",
+            "TypeError",
+            "Trainer.init() got an unexpected keyword argument 'processing_class'",
+        ),
+        (
+            "  Value error, The model type `own` is not known here [type=value_error, input_value=A()]",
+            "ValueError",
+            "The model type `own` is",
+        ),
+        ("Assertion failed, at least one of the two has to be given", "AssertionError", "at least one of the two has to be given"),
+    ],
+)
+def test_an_error_in_one_line_and_in_pydantics_words_is_read(text: str, kind: str, message: str) -> None:
+    (failure,) = read_failures([(1, text)])
+    assert failure.kind == kind
+    assert failure.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("unsloth_compiled_cache/UnslothSFTTrainer.py says\nNameError: name 'tokenizer_call' is not defined", "unsloth"),
+        ("in get_expanded_tied_weights_keys\nAttributeError: 'list' object has no attribute 'keys'", "_tied_weights_keys"),
+        ("ModuleNotFoundError: No module named 'megatron.training'", "Megatron-LM"),
+        (
+            'Traceback (most recent call last):\n  File "dpo_train.py", line 8, in step\n    n = batch["chosen_labels"].shape[0]\n'
+            "KeyError: 'chosen_labels'",
+            "which no file has",
+        ),
+    ],
+)
+def test_what_is_nobodys_file_is_not_looked_for_there(text: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert words in str(findings(capsys, tmp_path, text)[0])
