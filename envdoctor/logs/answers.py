@@ -19,7 +19,7 @@ from envdoctor.atlas.words import good_specifiers, since
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbol_of
+from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, has_it_always, symbol_of
 from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
@@ -97,6 +97,8 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
             return judge_older(statement, failure, facts)
         if isinstance(statement, MissingMember) and (loaded := judge_loaded(asked, failure, facts)) is not None:
             return loaded
+        if isinstance(statement, MissingMember) and has_it_always(asked):
+            return None
         return _with_class(_hit(asked, failure, facts), statement, failure)
     except DamagedAtlasError:
         return None
@@ -282,7 +284,9 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         good = []  # one of two that are released for each other moves alone nowhere
     likely = _likely_callers(asked, failure, facts)
     # What moved under its users is put back first; that they have followed since is the other way.
-    pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *(pin for one in likely for pin in one.pins()))))
+    came = good and asked.there >> (len(volume.releases) - 1) & 1 and not asked.told
+    guessed = () if came else tuple(pin for one in likely for pin in one.pins())  # who is too old is raised, and nobody who may ask lowered
+    pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *guessed)))
     if likely:
         taking += f"; of what was read, {' and '.join(one.words() for one in likely)} {'asks' if len(likely) == 1 else 'ask'} for it"
     beyond = bool(between) and not place  # of before the first release that was read: nobody knows where it was then

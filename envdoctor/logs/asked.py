@@ -68,3 +68,11 @@ def _is_older(bound: Bound, gone: int) -> bool:
     first = bound.volume.releases[0]
     before = release_texts(bound.volume.name)
     return gone == bound.volume.all and first in before and before.index(first) > 0
+
+
+def has_it_always(asked: Asked) -> bool:
+    """Whether each release that has a class has the member too, so that no release is to blame for an object without it."""
+    has = look_up(asked.symbol.rpartition(".")[0])
+    if asked.family != ATTRIBUTE or has is None or not has.there:
+        return False
+    return not has.there & ~asked.there and has.there != asked.bound.volume.all

@@ -16,7 +16,7 @@ from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.signatures import Signature, read
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.callables_named import classes_called, functions_called
+from envdoctor.logs.callables_named import classes_called, classes_named, functions_called
 from envdoctor.logs.callers import asker_of, caller_of
 from envdoctor.logs.derived_classes import made_for
 from envdoctor.logs.everyday_names import is_anybodys_class
@@ -194,8 +194,8 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     ((package, bound),) = owners.items()
     caller = caller_of(failure, package)
     known = caller.package or package in failure.packages or facts.value(f"packages.{package}") is not None
-    if not known and is_anybodys_class(called.split(".")[0], package):
-        return None  # nobody says that it is not a class of the project's own
+    if not known and (is_anybodys_class(called.split(".")[0], package) or _has_namesakes(called.split(".")[0], package)):
+        return None  # nobody says that it is not a class of the project's own, or of another package
     newest = bound.volume.releases[-1]
     asker = asker_of(failure)
     itself = asker is not None and _passes_it_itself(asker, package)
@@ -224,6 +224,11 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     if derived := made_for(called.partition(".")[0], statement.keyword):
         advice = f"{' or '.join(derived)} in place of {called.partition('.')[0]}: it has {statement.keyword}"
     return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=edge, advice=advice)
+
+
+def _has_namesakes(cls: str, package: str) -> bool:
+    """Whether another package has a class of that name."""
+    return cls[:1].isupper() and any((bound := owner_of(one)) is not None and bound.volume.name != package for one in classes_named(cls))
 
 
 def _passes_it_itself(asker: Frame, package: str) -> bool:

@@ -75,7 +75,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     if len(owners) == 1 and all(answer is not None and not answer.there for answer in told):
         (package,) = owners
         whose = f"{one.cls} of {package} has no {one.name} in any release that was read"
-    elif len(owners) == 1 and told and all(answer is not None and answer.there and not answer.gone for answer in told):
+    elif len(owners) == 1 and told and all(_is_there_with(cls, answer) for cls, answer in zip(classes, told, strict=True)):
         (package,) = owners
         whose = f"{one.cls} of {package} gets its {one.name} when it is set up, in all releases, and this one was not, or was reset"
         given = []
@@ -113,6 +113,14 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
         return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
+
+
+def _is_there_with(cls: str, answer: Answer | None) -> bool:
+    """Whether each release that has a class has the attribute too."""
+    has = look_up(cls)
+    if answer is None or not answer.there:
+        return False
+    return not has.there & ~answer.there if has is not None and has.there else not answer.gone
 
 
 def _went_before(classes: Sequence[str], giver: _Giver) -> tuple[tuple[str, str], ...]:

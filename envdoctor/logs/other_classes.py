@@ -92,6 +92,8 @@ def judge_sibling(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if len(found) != 1:
         return None
     ((name, (other, made)),) = found.items()
+    if name not in near and facts.value(f"packages.{name}") is None and not asked.there >> (len(volume.releases) - 1) & 1:
+        return None  # nothing speaks of that package, and the class lost the member in a release
     first = (asked.there & -asked.there).bit_length() - 1
     since = volume.releases[first]
     after = made >> (len(other.releases) - 1) & 1 == 0

@@ -145,3 +145,29 @@ def test_an_error_in_one_line_and_in_pydantics_words_is_read(text: str, kind: st
 )
 def test_what_is_nobodys_file_is_not_looked_for_there(text: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert words in str(findings(capsys, tmp_path, text)[0])
+
+
+NEWER = {
+    "transformers": {
+        "4.50.3": {"transformers/__init__.py": ""},
+        "4.51.0": {"transformers/__init__.py": "", "transformers/conf.py": "class QuailConfig:\n    def pad_token_id(self): ...\n"},
+    },
+    "trl": {"1.0.0": {"trl/__init__.py": "", "trl/model_config.py": "class SharedConfig:\n    def __init__(self, a): ...\n"}},
+    "vllm": {"0.9.0": {"vllm/__init__.py": "", "vllm/config.py": "class SharedConfig:\n    pass\n"}},
+}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        # Each release with the class has it: a release before the class came is no cause.
+        "AttributeError: 'QuailConfig' object has no attribute 'pad_token_id'",
+        # Two packages have a class of that name, and nothing says whose it is.
+        "TypeError: SharedConfig.__init__() got an unexpected keyword argument 'task'",
+    ],
+)
+def test_no_release_is_blamed_for_what_it_cannot_be(error: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with atlas_of(tmp_path, NEWER):
+        told = findings(capsys, tmp_path, error)
+    assert not any(fix.get("pins") for one in told for fix in one["fixes"])
+    assert not any("trl" in one["packages"] for one in told if one["status"] == "matched")
