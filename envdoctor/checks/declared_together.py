@@ -1,19 +1,18 @@
 """Pins that no installer accepts together, by what the pinned releases themselves require: known offline, for tracked packages.
 
-Only what stands in files that an installer is given whole is judged: lines of a Dockerfile or a notebook are installed one after
-the other, a lock is a resolution, constraints install nothing, and of conda's packages conda's own metadata speaks.
+Only what stands in files that an installer is given whole is judged (``files_for_pip``).
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import combinations
 
+from envdoctor.checks.files_for_pip import declared_packages
 from envdoctor.checks.hit import Hit
-from envdoctor.facts.fact import OVERRIDE, REQUIRED, Fact, Facts
+from envdoctor.facts.fact import OVERRIDE, Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass, replace
@@ -27,8 +26,6 @@ WITHOUT_PATCHES = "requires-python-without-patches"
 _NO_PACKAGE = "remove the line: which Python runs is up to the environment, and requires-python says it of a project"
 
 _PACKAGE = "packages."
-_SUFFIXES = (".txt", ".in", ".pip", ".toml", ".cfg", ".py")
-_NAMES = {".toml": "pyproject.toml", ".cfg": "setup.cfg", ".py": "setup.py"}
 _PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 _PYTORCH_LABEL = r"cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu"
 # What torch requires of these depends on the build.
@@ -142,35 +139,6 @@ def requires_python_without_patches(facts: Facts) -> tuple[Hit, ...]:
     place, after = fact.origin, f"<3.{int(minor[1].partition('.')[2]) + 1}"
     advice = f"write the bound as the first minor release that is not supported: `{after}`"
     return (Hit(WITHOUT_PATCHES, True, (("python", f"<={minor[1]}"),), detail=detail, file=place.file, line=place.line, advice=advice),)
-
-
-def declared_packages(facts: Facts) -> dict[str, Exact | Ranged]:
-    """The packages that installers are asked for together; none where somebody has resolved or installed them already."""
-    if facts.closed:
-        return {}
-    found = {}
-    for name, fact in facts.by_name.items():
-        if name.startswith(_PACKAGE) and isinstance(fact.value, (Exact, Ranged)) and is_declared(fact):
-            found[name.removeprefix(_PACKAGE)] = fact.value
-    return found
-
-
-def is_declared(fact: Fact) -> bool:
-    """Whether a fact is of a file that an installer is given whole, or of a proposed pin."""
-    file = None if fact.origin.source.startswith(REQUIRED) else fact.origin.file
-    return fact.origin.source == "pin" if file is None else _installed_whole(file)
-
-
-@lru_cache(maxsize=1024)
-def _installed_whole(file: str) -> bool:
-    """Whether an installer is given all that a file asks for at once, and judges it by what the index's releases require."""
-    name = os.path.basename(file).lower()
-    suffix = os.path.splitext(name)[1]
-    if name == "pipfile":
-        return True
-    if suffix not in _SUFFIXES or _NAMES.get(suffix, name) != name:
-        return False
-    return not any(word in name.replace("_", "-") for word in ("no-deps", "nodeps", "constraint"))
 
 
 def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> Iterator[Hit]:

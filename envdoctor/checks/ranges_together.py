@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
-from envdoctor.checks.declared_together import Demand, compatible, contradiction, declared_packages, pythons_of
+from envdoctor.checks.declared_together import Demand, compatible, contradiction, pythons_of
+from envdoctor.checks.files_for_pip import declared_packages
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import OVERRIDE, Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from envdoctor.checks.declared_together import REFUSES_PYTHON, compatible, declared_packages, demands_hold, pythons_of
+from envdoctor.checks.declared_together import REFUSES_PYTHON, compatible, demands_hold, pythons_of
+from envdoctor.checks.files_for_pip import declared_packages
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.requirements import UNMET
 from envdoctor.checks.stated_together import stated_releases

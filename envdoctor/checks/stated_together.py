@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
-from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, pythons_of, refusals
+from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, pythons_of, refusals
+from envdoctor.checks.files_for_pip import is_declared
 from envdoctor.checks.held_by_both import with_who_holds_it
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, WHERE_INSTALLED, refused_by, refused_by_transformers, walked
@@ -217,7 +218,7 @@ def is_stated(facts: Facts, fact_name: str) -> bool:
     """
     origin = facts[fact_name].origin
     return not origin.source.startswith(("installed", REQUIRED)) and (
-        origin.source == "pin" or facts.closed or not is_declared(facts[fact_name])
+        origin.source == "pin" or facts.closed or not is_declared(facts[fact_name], facts)
     )
 
 

@@ -21,8 +21,10 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.cures import cures
 from envdoctor.rules.rulebook import load_rulebook
+from envdoctor.sources.declared.conda import collect_conda
 from envdoctor.sources.declared.requirements import collect_requirements
 from envdoctor.world.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
+from envdoctor.world.installation import Installation
 from envdoctor.world.releases import as_of as listed_until
 from envdoctor.world.releases import known_until, release_texts, tracked
 
@@ -274,13 +276,32 @@ def test_python_is_no_package() -> None:
     ("file", "told"),
     [
         ("requirements.txt", True), ("a/b/requirements-dev.in", True), ("pyproject.toml", True), ("setup.cfg", True), ("setup.py", True),
-        ("Pipfile", True), ("Dockerfile", False), ("uv.lock", False), ("poetry.lock", False), ("environment.yml", False),
+        ("Pipfile", True), ("Dockerfile", False), ("uv.lock", False), ("poetry.lock", False),
         ("train.py", False), ("install.sh", False), ("facts.toml", False), ("pylock.toml", False), ("Pipfile.lock", False),
         ("extras-no-deps.txt", False), ("constraints.txt", False), ("notebook.ipynb", False),
     ],
 )  # fmt: skip
 def test_only_files_that_are_installed_as_a_whole_are_judged(file: str, told: bool) -> None:
     assert bool(found({"transformers": "4.40.0", "tokenizers": "0.13.3"}, file)) is told
+
+
+def test_what_conda_leaves_to_pip_is_given_to_it_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    both, mixed = "    - transformers==4.40.0\n    - tokenizers==0.13.3\n", "    - tokenizers==0.13.3\n"
+    head = "dependencies:\n  - python=3.10\n  - pip{}\n  - pip:\n"
+
+    def told(text: str) -> bool:
+        Path("environment.yml").write_text(text, encoding="utf-8")
+        (variant,) = collect_conda(Path("environment.yml"), Installation())
+        return bool(declared_together(Facts().with_facts(variant.collected.facts)))
+
+    assert told(head.format("") + both)
+    # Of what conda installs its own metadata speaks; before 20.3 pip installed what does not go together.
+    assert not told(head.format("\n  - transformers=4.40.0") + mixed)
+    assert not told(head.format("=20.2.4") + both)
+    assert not told(head.format("<20") + both)
+    assert told(head.format("=24.0") + both)
+    assert told(head.format(">=19.1") + both)
 
 
 def test_what_is_installed_or_resolved_is_no_declaration() -> None:

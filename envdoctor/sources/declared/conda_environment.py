@@ -30,6 +30,8 @@ from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 
+# Up to 20.2 pip warned of what does not go together, and installed it.
+_OLD_PIP = re.compile(r"(?:==|~=|<=?)(?:\d|1\d|20\.[0-2])(?:\..*)?|<=?20")
 _MOST_BYTES = 2**20
 _DEEPEST = 20
 # A list of aliases of lists is longer than its file.
@@ -195,6 +197,8 @@ class CondaReading:
         for spec, line in self.specs:
             if spec.name == "python" and spec.specifier:
                 self._python(spec, line)
+            elif spec.name == "pip" and _is_old_pip(spec.specifier or ""):
+                self._declarations.state("pip", spec.specifier or "", self._file, line)
         of_pip = dict(filter(None, map(_asked_of_pip, texts_of_pip)))
         conda = {on_pypi(spec.name) for spec, line in self.specs if self._package(spec, line, of_pip)}
         packages = [spec for spec, _ in self.specs]
@@ -250,6 +254,11 @@ def _asked_of_pip(text: str) -> tuple[str, str | None] | None:
         named = re.match(r"([A-Za-z0-9._-]+)\s*@", text)
         return (canonical(named[1]), None) if named else None
     return canonical(requirement.name), None if requirement.url else specifier
+
+
+def _is_old_pip(specifier: str) -> bool:
+    """Whether a pip is asked for by a release of before the resolver that refuses."""
+    return _is_specifier(specifier) and _OLD_PIP.fullmatch(specifier.replace(" ", "")) is not None
 
 
 def _is_specifier(text: str) -> bool:
