@@ -101,6 +101,16 @@ CARDS = (
         'pip install -U "mlx-lm>=0.16.1", or the program that has a copy of its models brought up to date',
         "mlx-lm",
     ),
+    # torch says it in its compiled code; https://github.com/kohya-ss/sd-scripts/commit/9a4cc53
+    Sentence(
+        r"[Oo]nly Tensors of floating point (?:and complex )?dtype can require gradients",
+        "Weights that are whole numbers (quantized, or buffers of indices) were told to be trained",
+        "requires_grad_(True) over a whole model that was loaded in 4 or 8 bit, or a Parameter that is made of them without "
+        "requires_grad=False",
+        "requires_grad_ where p.is_floating_point() alone, and an adapter (peft, prepare_model_for_kbit_training) on a quantized model; "
+        "nn.Parameter(..., requires_grad=False) for what is quantized",
+        "torch",
+    ),
     # https://docs.python.org/3/library/logging.html#logging.basicConfig
     Sentence(
         r"Unrecognised argument\(s\): encoding",

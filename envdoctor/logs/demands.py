@@ -101,7 +101,10 @@ _WANTS = re.compile(
 )
 # A package that nobody tracks, where a program writes it as a name: 'requires "python-multipart" to be installed', `pip install X`
 _TICK = r"['\"`\u2018\u2019]"
+# transformers/dynamic_module_utils.py, check_imports
+_LISTED = re.compile(r"following packages that were not found in your environment: (?P<names>[\w.-]{1,80}(?:, ?[\w.-]{1,80}){1,12})\. Run")
 _ITS_OWN_WORDS = (
+    re.compile(rf"[Pp]lease (?:pip )?install (?:the )?{_TICK}(?P<name>{_NAME}){_TICK}"),
     re.compile(rf"requires? (?:the )?{_TICK}(?P<name>{_NAME}){_TICK} (?:library |package |module )?to be installed"),
     re.compile(
         rf"(?:{_TICK}|[Rr]un:? |: )(?:!?python3? -m )?pip3? install (?:-U |--upgrade )?['\"]?(?P<name>{_NAME})(?=['\"`\[]|\s*[.,;)]*\s*$)"
@@ -186,6 +189,8 @@ def read_wants(message: str) -> tuple[str, ...]:
     """The packages that a message says are required and tells how to install: `requires Accelerate: pip install accelerate`."""
     if not _WANTS.search(message):
         return ()
+    if (several := _LISTED.search(message)) is not None:
+        return tuple(dict.fromkeys(canonical(package_of(name)) for name in re.findall(r"[\w.-]+", several["names"])))
     absent = _ABSENT.search(message)
     found = [package_name(one["name"]) for one in _INSTALL.finditer(message)] if absent is None else [canonical(absent["name"])]
     if not any(found):

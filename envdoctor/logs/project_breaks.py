@@ -83,6 +83,25 @@ PROJECT_BREAKS = (
         RUN,
         ("torchvision", "torch"),
     ),
+    # transformers/optimization.py: get_scheduler hands scheduler_specific_kwargs on; https://github.com/OpenRLHF/OpenRLHF/commit/c3188af
+    Break(
+        r"\bget_(?:\w+_)?schedule(?:_with_\w+)?\(\) got an unexpected keyword argument",
+        "The learning rate schedule that was chosen does not take an option that it was given",
+        "transformers hands what stands in lr_scheduler_kwargs (scheduler_specific_kwargs) to the function of the schedule as it is",
+        "leave that option out, or the schedule that has it (min_lr and min_lr_rate: lr_scheduler_type cosine_with_min_lr); or the "
+        "transformers that has it there",
+        ARGUMENT,
+        ("transformers",),
+    ),
+    # https://github.com/THU-MIG/yoloe/commit/e5f4f5c
+    Break(
+        r"'NoneType' object has no attribute '(?:encoding|isatty)'",
+        "The program has no console to write to: its sys.stdout or sys.stderr is None",
+        "so it is under pythonw, in a packaged program without a window, as a service, and in some hosts of plug-ins",
+        "python.exe in place of pythonw.exe, a build with a console; or, before everything else is imported, sys.stdout = sys.stderr = "
+        "open(os.devnull, 'w') where they are None",
+        RUN,
+    ),
     # https://github.com/RVC-Project/Retrieval-based-Voice-Conversion-WebUI/commit/dc5c680
     Break(
         r"mode must be '?r'?, '?w'?, or None, got: '?[rw]b",

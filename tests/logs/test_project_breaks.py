@@ -11,6 +11,11 @@ from tests.cli.run import run
 from tests.logs.diagnosed import findings
 
 OWN = "error-of-own-code"
+SCHEDULE = "TypeError: get_linear_schedule_with_warmup() got an unexpected keyword argument 'min_lr_rate'"
+LISTED = (
+    "ImportError: This modeling file requires the following packages that were not found in your environment: einops, "
+    "transformers_stream_generator, tiktoken. Run `pip install einops transformers_stream_generator tiktoken`"
+)
 REPO = "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '{}'. Use `repo_type` argument."
 NOT_INSTALLED = "error-package-not-installed"
 REMOTE = "transformers_modules.THUDM.chatglm-6b.configuration_chatglm.ChatGLMConfig"
@@ -47,6 +52,14 @@ PYAV = "ImportError: The `pyav` plugin is not installed.\nUse `pip install image
         pytest.param("AttributeError: module 'numpy' has no attribute 'typeDict'", "error-attribute-missing", "==1.23.5", id="typeDict"),
         pytest.param(REPO.format("Qwen/Qwen3-TTS/"), "error-hub-refuses", "Qwen/Qwen3-TTS, if it is meant", id="a / at the end"),
         pytest.param(REPO.format("pyannote\\segmentation"), "error-hub-refuses", "pyannote/segmentation, if", id="as Windows has it"),
+        pytest.param("ModuleNotFoundError: No module named 'skvideo'", NOT_INSTALLED, "pip install scikit-video", id="another name"),
+        pytest.param(SCHEDULE, "error-argument-refused",
+                     "cosine_with_min_lr", id="an option of another schedule"),
+        pytest.param("RuntimeError: only Tensors of floating point dtype can require gradients", "error-of-the-run", "is_floating_point",
+                     id="whole numbers"),
+        pytest.param(LISTED, NOT_INSTALLED, "install -U einops transformers-stream-generator tiktoken", id="a list"),
+        pytest.param("ImportError: Please install `foo_bar`: pip install git+https://github.com/x/foo_bar.git", NOT_INSTALLED,
+                     "pip install git+https://github.com/x/foo_bar.git", id="from a repository"),
         pytest.param("TypeError: event_trigger() got an unexpected keyword argument '_js'", "error-argument-refused", "js=...", id="_js"),
     ],
 )  # fmt: skip
