@@ -170,14 +170,13 @@ def _pinned(
     if all(current[name] != "None" and version_condition(spec).admits(exact(current[name])) for name, spec in fix.pins.items()):
         return {**_row(fix), "result": "not run", "why": "the bad environment has it"}
     refused = "no release is in the range"
+    by_good_side = _by_good_side(fix, reproduction, stated, kept)
     for pins in _choices(rule, fix, stated, known):
         wanted = [*_without(reproduction.pins["bad"], pins), *(f"{name}=={version}" for name, version in pins.items())]
         if (seen := kept.get(frozenset(wanted))) is not None:
             return {**_judged(fix, seen), "pins": wanted, "installed": pins}
         if "torch" in pins and not large:
-            if (good := kept.get(frozenset(reproduction.pins["good"]))) and (releases := _of_good_side(fix, reproduction, stated)):
-                return {**_judged(fix, good), "pins": list(reproduction.pins["good"]), "installed": releases}
-            return {**_row(fix), "result": "not run", "why": "it installs another torch (--large)"}
+            return by_good_side or {**_row(fix), "result": "not run", "why": "it installs another torch (--large)"}
         try:
             built = reproduction.built(build, wanted)
         except NotBuiltError as error:
@@ -185,7 +184,14 @@ def _pinned(
             continue
         installed = {name: built.installed[name] for name in pins if name in built.installed}
         return {**_judged(fix, examine(reproduction, built)), "pins": wanted, "installed": installed}
-    return {**_row(fix), "result": "not run", "why": f"it was not built: {refused}"}
+    # Of a package whose releases are not bundled nobody can be chosen but the one that the reproduction names.
+    return by_good_side or {**_row(fix), "result": "not run", "why": f"it was not built: {refused}"}
+
+
+def _by_good_side(fix: Fix, reproduction: Reproduction, stated: Facts, kept: Mapping[frozenset[str], Seen]) -> dict[str, object]:
+    """A pin as the good side of the reproduction showed it; empty where that has something else."""
+    good, releases = kept.get(frozenset(reproduction.pins["good"])), _of_good_side(fix, reproduction, stated)
+    return {**_judged(fix, good), "pins": list(reproduction.pins["good"]), "installed": releases} if good is not None and releases else {}
 
 
 def _of_good_side(fix: Fix, reproduction: Reproduction, stated: Facts) -> dict[str, str]:

@@ -134,6 +134,16 @@ def test_a_cure_with_another_torch_is_shown_by_a_good_side_that_has_it(tmp_path:
     assert rows[0]["result"] == result
 
 
+@pytest.mark.parametrize(("other", "result"), [("2.0", "cures"), ("1.5", "not run")])
+def test_of_a_package_whose_releases_nobody_lists_the_good_side_shows_the_pin(tmp_path: Path, other: str, result: str) -> None:
+    sides = TABLE.replace('"peft==0.11.1"]', '"peft==0.11.1", "unlisted==1.0"]').replace(
+        '"peft==0.12.0"]', f'"peft==0.11.1", "unlisted=={other}"]'
+    )
+    shown = {"bad": {"seen": "broken"}, "good": {"seen": "exit status 0"}}
+    rows, _ = cured(tmp_path, {"0.11.1": BROKEN}, '[[fix]]\npin = "unlisted >=2"\n', sides, shown=shown)
+    assert [(row["result"], row.get("installed")) for row in rows] == [(result, {"unlisted": "2.0"} if result == "cures" else None)]
+
+
 def test_a_package_that_others_bring_back_is_not_called_removed(tmp_path: Path) -> None:
     class Required(Shelf):
         def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
