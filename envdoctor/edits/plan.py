@@ -133,7 +133,15 @@ def _given(draft: Draft, path: Path, read: _Read, wish: Set, wished: frozenset[s
         raise RefusedError("the file would be read as another tool's then")
     if not _says(now, wish) and not _silent(now, wish):
         raise RefusedError(f"{read.dialect} has no setting that says {wish.fact} = {_told(wish.value)} here")
-    allowed = {wish.fact, "plan.arguments", "plan.refused_arguments", "plan.deepspeed_differs", *wished, *TWINS.get(wish.fact, ())}
+    allowed = {
+        wish.fact,
+        "plan.arguments",
+        "plan.keys",
+        "plan.refused_arguments",
+        "plan.deepspeed_differs",
+        *wished,
+        *TWINS.get(wish.fact, ()),
+    }
     if read.dialect == "accelerate" and wish.fact in ("plan.fp16", "plan.bf16"):
         allowed |= {"plan.fp16", "plan.bf16"}  # one setting says both
     moved = sorted(name for name in {*read.facts, *now.facts} - allowed if _value(read, name) != _value(now, name))
