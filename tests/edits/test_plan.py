@@ -17,7 +17,8 @@ from envdoctor.sources.plans.plan import collect_plan
 from envdoctor.sources.stated.stated_value import stated_value
 from tests.edits.laws import assert_left_alone, assert_only_named_lines_changed
 
-DERIVED = {"plan.arguments", "plan.refused_arguments", "plan.load_dtype", "plan.quantization_config", "plan.gradient_checkpointing_kwargs",
+DERIVED = {"plan.arguments", "plan.keys", "plan.refused_arguments",
+           "plan.load_dtype", "plan.quantization_config", "plan.gradient_checkpointing_kwargs",
            "plan.eval_batch_size", "plan.offload"}  # fmt: skip
 
 
