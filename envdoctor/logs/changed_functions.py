@@ -51,7 +51,7 @@ def with_changes(hit: Hit, failure: Failure, facts: Facts) -> Hit:
                 detail=f"{hit.detail}; {_told(changed)}",
                 packages=tuple(dict.fromkeys((*hit.packages, package))),
                 pins=((package, f"=={changed.after}"),),
-                advice=f"try {package} {changed.after} first: what a patch release changes it repairs" if not hit.advice else hit.advice,
+                advice=f"{package} {changed.after} first: what a patch release changes it repairs" if not hit.advice else hit.advice,
             )
     return hit
 
