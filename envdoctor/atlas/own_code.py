@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.atlas.answers import definitions, new_keyword, new_places
 from envdoctor.atlas.binding import Bound
@@ -29,7 +29,8 @@ class Fault:
 
     ``keywords`` are those that it refuses (``named``); all of them, where it is something else. ``more`` are the other lines of it.
     ``by_body``: the signature takes the call, and the body of the function refuses it.
-    ``bad`` are the releases of the provider with the fault, by the places of its volume, which is that of ``bound``.
+    ``bad`` are the releases of the provider with the fault, by the places of its volume, which is that of ``bound``; ``others``
+    are those that lack something else that the file imports.
     """
 
     bound: Bound
@@ -46,6 +47,7 @@ class Fault:
     moduleless: bool = False
     named: bool = False
     by_body: bool = False
+    others: int = 0
 
 
 Open = Callable[[str], Bound | None]
@@ -89,7 +91,9 @@ def faults_of(
     for name in [name for name in gone if any(name.replace(":", ".").startswith(f"{other.replace(':', '.')}.") for other in gone)]:
         del gone[name]
     names = (replace(fault, line=first, more=tuple(more)) for fault, lines in gone.values() for first, *more in [sorted(set(lines))])
-    yield from sorted([*calls, *names], key=lambda fault: fault.line)
+    imported = [name for (name, call), some in taken.items() if not call and ":" in name and all(not one.guard for one in some)]
+    for fault in sorted([*calls, *names], key=lambda fault: fault.line):
+        yield replace(fault, others=_lacking_others(fault, imported, stack))
 
 
 def _saved(guard: str, stack: Stack, *, moduleless: bool = False) -> bool:
@@ -149,7 +153,8 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
                 yield from _of_base(taken, volume, where, stack, opened)
                 yield from _of_outer(taken, volume, where, stack, opened)
             return
-        bad |= gone  # a release without the class takes the call as little: it is neither a way out nor what took it before
+        # A release without the class takes the call as little: it is neither a way out nor what took it before.
+        bad |= gone | _without_its_class(volume, taken.name, where)
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     if moduleless and may_bring(taken.name, stack):
         return
@@ -161,6 +166,23 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
         bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords,
         moduleless=moduleless, named=bool(refused_ones or together), by_body=body,
     )  # fmt: skip
+
+
+def _without_its_class(volume: Volume, name: str, where: tuple[int, ...]) -> int:
+    """The releases that lack what a method is called of, where these have it."""
+    module, first, rest = split(volume, name)
+    lacking = missing(volume, f"{module}:{first}", imported=True) if first and rest else 0
+    return 0 if holds(lacking, where) else lacking
+
+
+def _lacking_others(fault: Fault, names: Iterable[str], stack: Stack) -> int:
+    """The releases that lack something else that the file imports, and that the stated one has: they are no way out."""
+    volume, lacking = fault.bound.volume, 0
+    for name in names:
+        if provider_of(name, stack) == fault.provider:
+            mask = missing(volume, name, imported=True)
+            lacking |= 0 if mask >> fault.place & 1 else mask
+    return lacking
 
 
 def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> tuple[int, tuple[str, ...]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from envdoctor.atlas.answers import symbol_of
-from envdoctor.atlas.missing import split
+from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.own_code import Fault, Known, Open, faults_of, replacement
 from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.signatures import read
 from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers, since, witness
 from envdoctor.checks.hit import Hit
@@ -17,6 +18,7 @@ from envdoctor.records import replace
 
 CODE_BREAKS = "code-breaks"
 _MOST_LINES = 12
+_MOST_TAKEN = 8
 
 
 def code_hits(
@@ -47,6 +49,8 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
             f"calls {full}({', '.join(fault.keywords)})",
             f"its signature takes them, and its body refuses them{' together' * (len(fault.keywords) > 1)} {when.removeprefix('gone ')}",
         )
+    elif fault.call and when.startswith("which no release"):
+        did, told = f"calls {full}({', '.join(fault.keywords)})", "the call is refused by every release that was read"
     elif fault.call:
         given = ", ".join(fault.keywords)
         did, told = (
@@ -63,12 +67,24 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
         detail += f"; also on line{'s' if len(more) > 1 else ''} {', '.join(map(str, more[:_MOST_LINES]))}"
         detail += f" and {len(more) - _MOST_LINES} more" if len(more) > _MOST_LINES else ""
     fact = f"packages.{fault.provider}"
-    pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
+    pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad | fault.others, fault.place))
+    advice = instead or ("" if pins else _what_it_takes(fault))
     names = fault.keywords or (full.rpartition(".")[2],)
     several = fault.named and not fault.by_body and len(fault.keywords) > 1
     parts = tuple(_hit(replace(fault, keywords=(one,)), origin, more) for one in fault.keywords) if several else ()
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault), advice=instead, parts=parts)  # fmt: skip
+               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault), advice=advice, parts=parts)  # fmt: skip
+
+
+def _what_it_takes(fault: Fault) -> str:
+    """The keywords that a call takes in the stated release, where it refuses some and no other release is a way out."""
+    if not fault.call or not fault.named or fault.by_body:
+        return ""
+    signature = read(signature_at(fault.bound.volume, *split(fault.bound.volume, fault.name), fault.place))
+    if signature is None or signature.any_keyword:
+        return ""
+    taken = [one for one in (*signature.positional[signature.only :], *signature.keywords) if one not in ("self", "cls")]
+    return f"call it with what {fault.provider} {fault.release} takes: {', '.join(taken)}" if 0 < len(taken) <= _MOST_TAKEN else ""
 
 
 def known_there(fault: Fault) -> int | None:

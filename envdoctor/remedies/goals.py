@@ -8,6 +8,7 @@ from typing import Literal
 
 from envdoctor.checks.atlas import IMPORT_BREAKS, PART_BREAKS, is_unread
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS
 from envdoctor.checks.requirements import UNMET
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.versions import Exact, exact, version_condition
@@ -17,6 +18,9 @@ from envdoctor.remedies.universe import Problem, State, Universe, packages_of
 from envdoctor.remedies.verdicts import Verdicts, alike
 from envdoctor.rules.conditions import PackageIs
 from envdoctor.rules.conditions import accused as must_hold
+
+# A release requires another one within a range, and the finding quotes it.
+_OF_ONE_DEMAND = frozenset((UNMET, BY_TRANSFORMERS, BY_ANOTHER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,21 @@ def stands(goal: Goal, state: State, verdicts: Verdicts) -> bool:
     if goal.by == "rule":
         return verdicts.outcome(goal.name, state).held is not False
     if goal.by == "check":
-        return any(alike(hit, goal.hit()) for hit in verdicts.hits(state)) or _is_unjudged(goal, state, verdicts)
+        gone = not any(alike(hit, goal.hit()) for hit in verdicts.hits(state))
+        return not gone or _is_out_of_bounds(goal.finding, state) or _is_unjudged(goal, state, verdicts)
     return not _satisfied(goal.finding, state, verdicts)
+
+
+def _is_out_of_bounds(finding: Finding, state: State) -> bool:
+    """Whether only what is required moves, to a release outside the range that was quoted.
+
+    Such a release admits an older Python, for which the package asks for another range; nobody said that this Python is there.
+    """
+    if finding.rule.id not in _OF_ONE_DEMAND or len(finding.packages) != 2 or {name for name, _ in finding.pins} != {finding.packages[1]}:
+        return False
+    by, other = finding.packages
+    release = state[other].release if other in state else None
+    return release is not None and by not in state and not any(version_condition(spec).admits(release) for _, spec in finding.pins)
 
 
 def _is_unjudged(goal: Goal, state: State, verdicts: Verdicts) -> bool:

@@ -74,7 +74,7 @@ class TestInstalled:
         path = env / "lib" / "python3.11" / "site-packages" / "acme" / "core.py"
         path.write_text(path.read_text().replace("e=1", "c=1"))
         assert check(capsys, folder, "--python", str(env))[1] == [
-            "calls acme.Kept(e): the call is refused: which no release that was read has (acme 3.0)"
+            "calls acme.Kept(e): the call is refused by every release that was read (acme 3.0)"
         ]
 
     def test_a_file_that_was_edited_is_read_as_it_is(self, capsys: pytest.CaptureFixture[str], folder: Path) -> None:

@@ -92,3 +92,12 @@ def test_one_mismatch_has_one_cure_everywhere(capsys: pytest.CaptureFixture[str]
         assert ran.json["remedy"]["pins"] == cure, words
         for finding in (one for one in ran.json["findings"] if one["status"] == "matched"):
             assert finding["fixes"][0].get("pins") == cure, (words, finding["rule"])
+
+
+def test_a_cure_stays_within_the_range_that_was_quoted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """numpy 1.24 runs on Python 3.8, for which opencv-python 4.12 asks for an older numpy; nobody said that this Python is there."""
+    facts = tmp_path / "facts.toml"
+    facts.write_text('[packages]\nopencv-python = "4.12.0.88"\nnumpy = "1.26.4"\ntorch = "2.1.2"\n', encoding="utf-8")
+    ran = run(capsys, "check", "--isolated", "--facts", str(facts), "--format", "json")
+    (finding,) = (one for one in ran.json["findings"] if one["status"] == "matched")
+    assert finding["fixes"][0]["pins"] == {"opencv-python": "==4.11.0.86"}
