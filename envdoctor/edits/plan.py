@@ -139,6 +139,7 @@ def _given(draft: Draft, path: Path, read: _Read, wish: Set, wished: frozenset[s
         "plan.keys",
         "plan.refused_arguments",
         "plan.deepspeed_differs",
+        "plan.deepspeed_unfilled",
         *wished,
         *TWINS.get(wish.fact, ()),
     }

@@ -334,6 +334,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.evaluate", "bool", "the run evaluates while it trains"),
     Term("plan.refused_arguments", "list", "settings that TrainingArguments refuse together", unread=(), quiet=True),
     Term("plan.deepspeed_differs", "list", "what a DeepSpeed configuration and TrainingArguments say differently", unread=()),
+    Term("plan.deepspeed_unfilled", "list", "values of a DeepSpeed configuration that nobody fills in for auto", unread=(), quiet=True),
     Term("plan.compile", "bool", "torch.compile is used", usual=False, once=True),
     Term("plan.compile_backend", "text", "the backend that torch.compile is asked for", quiet=True),
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),

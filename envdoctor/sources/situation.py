@@ -187,8 +187,9 @@ def _go_together(one: Fact, other: Fact) -> bool:
     if one.name in ADDING_UP:
         return True
     if one.name == "plan.method":
-        # One word says how the weights are changed, the other what for.
-        return {one.value, other.value} & _PREFERENCES != set() and {one.value, other.value} & _ADAPTED != set()
+        # One word says how the weights are changed, the other what for; a script's LoRA over weights that it loads in 4 bits is QLoRA.
+        both = {one.value, other.value}
+        return both == {"lora", "qlora"} or (both & _PREFERENCES != set() and both & _ADAPTED != set())
     return one.name == "plan.distributed" and {one.value, other.value} == {"none", "device_map"}
 
 

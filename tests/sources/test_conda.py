@@ -327,3 +327,18 @@ def test_torch_of_pytorchs_own_channel_is_told_apart(tmp_path: Path, channels: l
 
 def test_mkl_of_conda_is_a_package(tmp_path: Path) -> None:
     assert shown(read(tmp_path, "channels: [pytorch]\ndependencies:\n  - pytorch=1.12.1\n  - mkl=2024.1.0\n"))["mkl"] == ("==2024.1.0.*", 4)
+
+
+@pytest.mark.parametrize(
+    ("of_conda", "of_pip", "told"),
+    [
+        ("pytorch=2.0.1", "torch==2.0.1+cu118", ["build-label-without-its-index"]),
+        ("numpy", "torchvision==0.15.2+cpu", ["build-label-without-its-index"]),
+        ("numpy", "--extra-index-url https://download.pytorch.org/whl/cu118\n      - torch==2.0.1+cu118", []),
+        ("numpy", "torch\n      - flash-attn==2.5.8", ["built-apart-from-torch"]),
+        ("pytorch=2.3.0", "flash-attn==2.5.8", []),
+    ],
+)
+def test_what_pip_is_given_here_is_judged_as_in_a_file_of_its_own(tmp_path: Path, of_conda: str, of_pip: str, told: list[str]) -> None:
+    found = read(tmp_path, f"dependencies:\n  - python=3.10\n  - {of_conda}\n  - pip:\n      - {of_pip}\n")
+    assert [defect.rule for defect in found.defects] == told

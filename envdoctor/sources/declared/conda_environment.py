@@ -189,11 +189,11 @@ class CondaReading:
 
     def state(self) -> None:
         """Declare all: Python first, because it decides the markers of what pip installs."""
-        self.state_conda(text for _, text in self._pip)
-        read_requirement_lines(self._pip, self._path, self._declarations)
+        has_torch = self.state_conda(text for _, text in self._pip)
+        read_requirement_lines(self._pip, self._path, self._declarations, indexed_here=True, built_here=not has_torch)
 
-    def state_conda(self, texts_of_pip: Iterable[str]) -> None:
-        """Declare what conda installs and pip, which comes after it, leaves in its place."""
+    def state_conda(self, texts_of_pip: Iterable[str]) -> bool:
+        """Declare what conda installs and pip, which comes after it, leaves in its place; whether a torch is there when pip begins."""
         for spec, line in self.specs:
             if spec.name == "python" and spec.specifier:
                 self._python(spec, line)
@@ -208,6 +208,7 @@ class CondaReading:
         if brought := tuple(sorted(name for name in conda if name)):
             self._declarations.say(Fact("present", brought, Origin(self._file, self._file)))
         self._cuda("torch" in of_pip and not stays)
+        return any(on_pypi(spec.name) in ("torch", "torchvision", "torchaudio") for spec in packages)
 
     def _python(self, spec: MatchSpec, line: int) -> None:
         declarations = self._declarations

@@ -114,12 +114,21 @@ def read_requirements(path: Path, declarations: Declarations, *, constraint: boo
         say_built_apart(reading.built, reading.indexes, declarations)
 
 
-def read_requirement_lines(lines: Iterable[tuple[int, str]], path: Path, declarations: Declarations) -> None:
-    """Declare requirements that stand in another kind of file, as those for pip in conda's: numbers of lines, and their texts."""
+def read_requirement_lines(
+    lines: Iterable[tuple[int, str]], path: Path, declarations: Declarations, *, indexed_here: bool = False, built_here: bool = False
+) -> None:
+    """Declare requirements that stand in another kind of file, as those for pip in conda's: numbers of lines, and their texts.
+
+    ``indexed_here`` says that no other place can name an index besides, ``built_here`` that no torch was installed before them.
+    """
     reading = _Reading(declarations)
     for number, text in lines:
         reading.line(LogicalLine(number, text.strip()), path, constraint=False)
     reading.indexes.say_cuda(reading.torch, declarations)
+    if indexed_here:
+        say_without_index(reading.labelled, reading.indexes, declarations)
+    if built_here:
+        say_built_apart(reading.built, reading.indexes, declarations)
 
 
 @dataclass(slots=True)

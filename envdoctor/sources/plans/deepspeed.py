@@ -10,6 +10,7 @@ from envdoctor.facts.fact import Fact, NotUnderstood, Origin
 from envdoctor.files.json_file import JsonError, parse_json
 from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
+from envdoctor.sources.plans.deepspeed_auto import UNFILLED, unfilled
 from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, word
 from envdoctor.sources.plans.settings import Settings
@@ -41,6 +42,7 @@ def read_setting(reader: Reader, setting: object, *keys: str) -> None:
             return
     if isinstance(setting, dict):
         read_stage(reader, setting, reader.origin(*keys))
+        _say_unfilled(reader, setting, reader.origin(*keys))
         return
     named = word(setting)
     if is_open(setting):
@@ -59,7 +61,9 @@ def read_setting(reader: Reader, setting: object, *keys: str) -> None:
         reader.skip(named, str(error))
         return
     if isinstance(other.value, dict):
-        read_stage(reader, other.value, Reader(found, other).origin("zero_optimization", "stage"))
+        own = Reader(found, other)
+        read_stage(reader, other.value, own.origin("zero_optimization", "stage"))
+        _say_unfilled(reader, other.value, own)
     else:
         reader.skip(named, "no mapping of settings: not a DeepSpeed configuration")
 
@@ -117,6 +121,15 @@ def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
     reader.facts["plan.offload"] = Fact("plan.offload", offload_word(optimizer, parameters), origin)
 
 
+def _say_unfilled(reader: Reader, settings: Table, place: Reader | Origin) -> None:
+    """What the configuration leaves to the Trainer, which leaves it as well: each with its line where the file is one of its own."""
+    left = unfilled(settings)
+    if left:
+        places = (place,) if isinstance(place, Origin) else tuple(place.origin(*path) for path in left)
+        names = tuple(".".join(path) for path in left)
+        reader.facts[UNFILLED] = Fact(UNFILLED, names, places[0], places if len(places) == len(names) else ())
+
+
 _FUSED = frozenset(("adam", "adamw", "onebitadam", "zerooneadam"))
 
 
@@ -147,6 +160,7 @@ def _read(reader: Reader, table: Table) -> None:
     """A DeepSpeed configuration by itself; what it leaves to the trainer (``auto``) stays unknown."""
     reader.say("plan.deepspeed", True)
     read_stage(reader, table, reader.origin("zero_optimization", "stage"))
+    _say_unfilled(reader, table, reader)
     for key, fact in (("fp16", "plan.fp16"), ("bf16", "plan.bf16")):
         settings = table.get(key)
         if isinstance(settings, dict) and isinstance(settings.get("enabled"), bool):
