@@ -170,7 +170,8 @@ def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) 
         public, plus, label = pin.text.partition("+")
         for one in dependencies(name, _listed(name, public)) or ():
             if not plus or (one.name == "torch" and re.fullmatch(_PYTORCH_LABEL, label, re.ASCII)):
-                found.setdefault(one.name, []).append(Demand(name, pin.text, one.specifier, one.marker))
+                specifier = one.of_another_build.specifier if plus else one.specifier
+                found.setdefault(one.name, []).append(Demand(name, pin.text, specifier, one.marker))
     return {name: some for name, some in found.items() if name in declared or len(some) > 1}
 
 

@@ -154,7 +154,10 @@ def _hits(facts: Facts) -> Iterator[Hit]:
     compared = walked(stated, required)
     pythons = _with_a_torch(pythons_of(facts, stated), stated)
     for name, value in stated.items():
-        wanted = dependencies(name, value.text.partition("+")[0]) or ()
+        public, labelled, _ = value.text.partition("+")
+        wanted = dependencies(name, public) or ()
+        if labelled:
+            wanted = tuple(one.of_another_build for one in wanted)
         if name == "torch":
             yield from _of_most_pythons(facts, value, wanted, pythons)
         for one in (*_demanded(facts, wanted, pythons), *_compared_extras(name, value, {one.name for one in wanted})):

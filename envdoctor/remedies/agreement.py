@@ -83,6 +83,7 @@ class Agreement:
         for one in self._listing.requirements(package, version):
             if plus and one.name != FAMILY[0]:
                 continue
+            one = one.of_another_build if plus else one
             if one.specifier and not (package == FAMILY[0] and plus and one.name.startswith(_OF_A_BUILD)) and self._applies(one.marker):
                 found.setdefault(one.name, []).append(one.specifier)
         if package in FAMILY[1:] and not any(spec.startswith("==") for spec in found.get(FAMILY[0], ())):

@@ -157,7 +157,8 @@ def _latest_first(known: Sequence[Exact], wanted: VersionCondition) -> list[Exac
 def pinned(package: str, release: Exact, facts: Facts, torch: Exact | None = None) -> str:
     """The exact pin, ``==2.5.1+cu118``: the label of the current build is kept where that release has it (every one has a CPU build).
 
-    torchvision and torchaudio keep theirs where ``torch``, else the one that is stated, has it. A build that is named stays what it is.
+    torchvision and torchaudio keep theirs where ``torch``, else the one that is stated, has it, and take that one's where not. A build
+    that is named stays what it is.
     """
     value = facts.value(f"packages.{package}")
     label = value.text.partition("+")[2] if isinstance(value, Exact) else ""
@@ -165,8 +166,10 @@ def pinned(package: str, release: Exact, facts: Facts, torch: Exact | None = Non
     built = release if package == "torch" else (torch or there) if package in _OF_TORCH else None
     if not label or "+" in release.text or not isinstance(built, Exact):
         return f"=={release.text}"
-    kept = label == "cpu" or label in variants(".".join(built.text.partition("+")[0].split(".")[:2]))
-    return f"=={release.text}+{label}" if kept else f"=={release.text}"
+    public, _, of_torch = built.text.partition("+")
+    offered = ("cpu", *variants(".".join(public.split(".")[:2])))
+    kept = next((one for one in (label, of_torch if package in _OF_TORCH else "") if one in offered), "")
+    return f"=={release.text}+{kept}" if kept else f"=={release.text}"
 
 
 def moved(stated: Facts, pins: Mapping[str, Exact], removes: Iterable[str] = ()) -> Facts:

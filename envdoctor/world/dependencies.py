@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.world.spelling import by_shortest, entry_of
 from envdoctor.world.tables import Table, table
 
@@ -28,6 +28,11 @@ class Dependency:
     specifier: str
     marker: str = ""
     extras: tuple[str, ...] = ()
+
+    @property
+    def of_another_build(self) -> Dependency:
+        """As a build with a label declares it: the table has the package index's build, which may name the label of its own CUDA."""
+        return replace(self, specifier=self.specifier.partition("+")[0]) if "+" in self.specifier else self
 
 
 def as_of() -> str:

@@ -118,3 +118,17 @@ def test_the_triton_of_a_torch_is_told_where_every_python_with_a_wheel_of_it_agr
 def test_a_stated_range_of_which_no_release_meets_a_requirement(wanted: str, told: bool) -> None:
     found = said({"packages.autogluon-multimodal": "0.5.2", "packages.pytorch-lightning": wanted})
     assert [packages for _, packages, _ in found] == [("autogluon-multimodal", "pytorch-lightning")] * told
+
+
+@pytest.mark.parametrize(
+    ("torch", "torchvision", "pins"),
+    [
+        ("1.11.0+cu113", "0.11.0+cu113", {"torch": "==1.10.0"}),
+        ("2.1.0+cpu", "0.15.0+cpu", {"torch": "==2.0.0"}),
+        ("1.10.0+cu111", "0.11.0+cu111", None),
+        ("2.0.0+cu118", "0.15.0+cu118", None),
+    ],
+)
+def test_a_labelled_build_requires_no_label_of_the_package_indexs_own(torch: str, torchvision: str, pins: dict[str, str] | None) -> None:
+    found = [hit for hit in stated_together(stated({"packages.torch": torch, "packages.torchvision": torchvision}))]
+    assert [dict(hit.pins) for hit in found] == ([] if pins is None else [pins])
