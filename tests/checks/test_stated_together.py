@@ -130,5 +130,5 @@ def test_a_stated_range_of_which_no_release_meets_a_requirement(wanted: str, tol
     ],
 )
 def test_a_labelled_build_requires_no_label_of_the_package_indexs_own(torch: str, torchvision: str, pins: dict[str, str] | None) -> None:
-    found = [hit for hit in stated_together(stated({"packages.torch": torch, "packages.torchvision": torchvision}))]
+    found = list(stated_together(stated({"packages.torch": torch, "packages.torchvision": torchvision})))
     assert [dict(hit.pins) for hit in found] == ([] if pins is None else [pins])

@@ -170,7 +170,15 @@ def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_
 
 @pytest.mark.parametrize(
     ("read", "stated", "told"),
-    [("lora", "ppo", []), ("lora", "qlora", []), ("qlora", "lora", []), ("dora", "qlora", ["sources-disagree"]), ("dpo", "qlora", []), ("lora", "full", ["sources-disagree"]), ("ppo", "grpo", ["sources-disagree"])],
+    [
+        ("lora", "ppo", []),
+        ("lora", "qlora", []),
+        ("qlora", "lora", []),
+        ("dora", "qlora", ["sources-disagree"]),
+        ("dpo", "qlora", []),
+        ("lora", "full", ["sources-disagree"]),
+        ("ppo", "grpo", ["sources-disagree"]),
+    ],
 )
 def test_an_objective_and_its_adapters_go_together(read: str, stated: str, told: list[str]) -> None:
     merged = merge(

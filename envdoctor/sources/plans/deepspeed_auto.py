@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 UNFILLED = "plan.deepspeed_unfilled"
 _FILLED = frozenset((
-    "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping", "fp16.enabled", "bf16.enabled",
-    "amp.enabled", "amp.opt_level",
+    "train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping", "fp16.enabled",
+    "bf16.enabled", "amp.enabled", "amp.opt_level",
     *(f"optimizer.params.{key}" for key in ("lr", "betas", "eps", "weight_decay")),
     *(f"scheduler.params.{key}" for key in ("warmup_min_lr", "warmup_max_lr", "warmup_num_steps", "total_num_steps")),
     *(f"zero_optimization.{key}" for key in (
