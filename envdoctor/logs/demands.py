@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.names import canonical
+from envdoctor.logs.worded_bounds import read_bounds
 from envdoctor.records import dataclass
 from envdoctor.sources.stated.report_words import package_name
 from envdoctor.world.import_names import package_of
@@ -157,10 +158,12 @@ class Demand:
 def read_demands(message: str) -> tuple[Demand, ...]:
     """What an error or a warning asks for; none where it only tells versions."""
     message = _TUPLE.sub(lambda found: re.sub(r"(?:\.0){1,4}$", "", found[1].replace(" ", "").replace(",", ".")), message)
-    if not _ASKS.search(message):
+    bounds = [Demand(*one) for one in read_bounds(message)]
+    if not bounds and not _ASKS.search(message):
         return tuple(_capabilities(message))
     found: dict[tuple[str, str], Demand] = {}
     for demand in (
+        *bounds,
         *_compared(message),
         *_worded(message),
         *_minimums(message),

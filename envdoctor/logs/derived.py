@@ -82,6 +82,7 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.two_toolkits import judge_toolkits
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.unix_names import judge_unix
+from envdoctor.logs.upgrades_asked import judge_upgrade, with_follower
 from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
 from envdoctor.logs.wording import caller_of, describe, named, reasons
@@ -94,7 +95,9 @@ FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND
             UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, OF_INPUT, NUMPY_ABI, OWN)  # fmt: skip
 
 # A sentence of a program, and none of a person who tells of one.
-_IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
+_IN_PASSING = re.compile(
+    r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support|\bor less\b|less than the min", re.I
+)
 # The output of a compiler or a command stands so near to the error of who called it.
 _NEAR_THE_END = 60
 _OF_CONDA = frozenset(("ResolvePackageNotFound", "PackagesNotFoundError", "UnsatisfiableError", "LibMambaUnsatisfiableError"))
@@ -168,7 +171,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                     if (reading.refusal is not None and demand.package != "pip") or (last is not None and demand.package != "pip"):
                         continue
                     if (wanted := judge_demand(demand, None, facts)) is not None:
-                        yield Derived(wanted, number, line.strip()[:300])
+                        yield Derived(with_follower(wanted, Failure("", line, number), facts), number, line.strip()[:300])
     if last is None and reading.refusal is None and reading.count <= _PASTED and not reading.ended_well:
         # What a program logs instead of raising it.
         whole = Failure("", around, reading.lines[0][0]) if reading.lines else None
@@ -284,7 +287,8 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
     # The command of a process that failed is what was asked of it.
     demands = () if failure.wraps else read_demands(failure.message) or demand_of_found(failure.message, facts)
     hits = join_demands([wanted for demand in demands if (wanted := judge_demand(demand, failure, facts)) is not None])
-    if not demands and (hit := judge_wanted(read_wants(failure.told), failure, facts)) is not None:
+    hits = [with_follower(one, failure, facts) for one in hits]
+    if not demands and (hit := judge_wanted(read_wants(failure.told), failure, facts) or judge_upgrade(failure, facts)) is not None:
         hits = [hit]
     said = said or (judge_stated(failure) if not hits else None)
     # Python's own sentences stand in packages that speak as Python does.

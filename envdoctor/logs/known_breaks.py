@@ -14,11 +14,14 @@ from envdoctor.logs.abstract_methods import judge_abstract
 from envdoctor.logs.break_form import Break
 from envdoctor.logs.device_breaks import DEVICE_BREAKS
 from envdoctor.logs.environments import judge_environment
+from envdoctor.logs.hidden_processors import judge_processor
+from envdoctor.logs.nodes_given import judge_ranks
 from envdoctor.logs.project_breaks import PROJECT_BREAKS
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.templates_given import judge_template
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.unpacked_values import judge_registry, judge_unpacked
+from envdoctor.logs.wrapper_breaks import WRAPPER_BREAKS
 
 ARGUMENT, ATTRIBUTE, TENSORS, RUN = "error-argument-refused", "error-attribute-missing", "error-tensors-disagree", "error-of-the-run"
 
@@ -345,7 +348,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
 
     ``around`` is what was pasted with it, where that is short.
     """
-    for one in (*BREAKS, *DEVICE_BREAKS, *PROJECT_BREAKS):
+    for one in (*BREAKS, *DEVICE_BREAKS, *PROJECT_BREAKS, *WRAPPER_BREAKS):
         if re.search(one.says, failure.told) and _is_there(one, failure, around) and not _is_refuted(one, facts):
             owner = one.packages[0] if one.packages else "code"
             edge = f"{owner}:{'-'.join(re.findall(r'[a-z0-9]+', one.means.lower())[:6])}"
@@ -361,7 +364,13 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
                 headline=one.means,
                 advice=f"{one.advice}{before}",
             )
-    other = judge_template(failure, facts, around) or judge_environment(failure) or judge_abstract(failure)
+    other = (
+        judge_template(failure, facts, around)
+        or judge_ranks(failure, facts)
+        or judge_processor(failure, facts)
+        or judge_environment(failure)
+        or judge_abstract(failure)
+    )
     return other or judge_unpacked(failure) or judge_registry(failure)
 
 

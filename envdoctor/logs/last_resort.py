@@ -36,6 +36,7 @@ from envdoctor.logs.stated_values import judge_general, judge_own_words
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.torch_sentences import says_torch
 from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.whose_memory import with_whose_memory
 from envdoctor.logs.wording import AS_SAVED, describe, named, place_of
 from envdoctor.records import replace
 from envdoctor.world.import_names import package_of
@@ -124,7 +125,8 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     for number, line in reading.lines:
         if _MEMORY.search(line) and not reading.ended_well:
             detail = "the GPU had no room for what was asked for, and the numbers that say who holds it were not pasted"
-            yield Hit(NO_MEMORY, True, (), detail=detail, packages=(), edge="memory"), number, line.strip()[:300]
+            full = Hit(NO_MEMORY, True, (), detail=detail, packages=(), edge="memory")
+            yield with_whose_memory(full, reading, number), number, line.strip()[:300]
             return
     shown = next(((number, line) for number, line in reading.lines if _LOSS.search(line) and not _NO_LONGER.search(line)), None)
     skipped = reading.ended_well and bool(reading.history) and not _LOST.search(reading.history)

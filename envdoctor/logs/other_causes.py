@@ -16,6 +16,7 @@ from envdoctor.logs.unwrapping import plain_line
 from envdoctor.rules.conditions import accused
 from envdoctor.rules.rule import Rule
 from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
 
 # What ends a run at whichever line it just is: full memory, a kernel that failed earlier, a full disk, somebody who stops it.
 _AT_ANY_LINE = re.compile(
@@ -61,7 +62,7 @@ def _is_of_installed_code(rule: Rule, seen: Shown, reading: Reading, stated: Fac
     """Whether a page about code that comes with a model knows a name that an installed package itself imports: a stated one, or
     one in whose file it failed."""
     about = rule.affected is not None and any(leaf.fact == "model.remote_code" for leaf in accused(rule.affected))
-    if about and _is_asked_by_a_package(seen, reading):
+    if about and (_is_asked_by_a_package(seen, reading) or _is_of_its_own_package(seen, reading)):
         return True
     missed = _MISSED.search(seen.text) if about else None
     if missed is None or any("transformers_modules" in line for _, line in reading.lines):
@@ -82,6 +83,13 @@ def _is_asked_by_a_package(seen: Shown, reading: Reading) -> bool:
         return False
     by = package_of(asker.package) if asker.package else ""
     return bool(by) and by not in ("transformers", "torch", "transformers-modules")
+
+
+def _is_of_its_own_package(seen: Shown, reading: Reading) -> bool:
+    """Whether a class without an attribute is loaded by an installed package that nobody lists: its own code."""
+    last = _raised_at(seen, reading) if _NO_ATTRIBUTE.search(seen.text) else None
+    framed = [name for name in (last.packages if last is not None else ()) if name != "transformers_modules"]
+    return last is not None and "transformers_modules" not in last.packages and any(package_of(name) not in listed() for name in framed)
 
 
 def _is_asked_by_own_line(rule: Rule, seen: Shown, reading: Reading, stated: Facts) -> bool:

@@ -19,6 +19,8 @@ class Sentence:
     pins: tuple[tuple[str, str], ...] = ()
 
 
+# What `X | Y` meets on Python 3.9 where a side is a type: a class, one of typing's own, one of another metaclass.
+_A_TYPE = r"(?:type|\w{0,30}Meta(?:class)?|EnumType|types\.\w{1,20}|_?\w{0,20}GenericAlias|_SpecialForm|TypeVar|ForwardRef|NewType)"
 # The sentences were looked up in torch 2.13, accelerate, transformers and safetensors, those of NCCL, CUDA, MPS and SentencePiece where
 # their sources or threads quote them; what is behind each is what the threads arrived at.
 SENTENCES = (
@@ -153,8 +155,9 @@ SENTENCES = (
         refuted=">=3.9",
     ),
     Sentence(
-        r"unsupported operand type\(s\) for \|: '\w{1,40}' and '(?:NoneType|type)'",
-        "The code is for a newer Python than the one that ran: X | None as a type needs 3.10",
+        rf"unsupported operand type\(s\) for \|: (?:'{_A_TYPE}' and '(?:{_A_TYPE}|NoneType)'|'(?:\w{{1,40}}|typing\.\w+)' and 'NoneType'"
+        rf"|'NoneType' and '{_A_TYPE}'|'\w{{1,40}}' and 'type')",
+        "The code is for a newer Python than the one that ran: X | Y as a type needs 3.10",
         "",
         "Python 3.10 or later, or from __future__ import annotations where it is only an annotation",
         refuted=">=3.10",

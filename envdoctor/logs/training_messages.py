@@ -9,6 +9,16 @@ from __future__ import annotations
 
 from envdoctor.logs.stated_message import StatedMessage
 
+# The wheels of 0.43.3 to 0.50.2: which CUDA a torch may have, the library that most of these have for its major number, and since when.
+_LIBRARIES = (
+    (r"11\d", "118", ""),
+    (r"12[0-3]", "121", ""),
+    (r"12[45]", "124", ""),
+    (r"12[67]", "126", " (12.6 is in 0.45.2, and not in 0.44.1)"),
+    (r"12[89]", "128", " (12.8 is in 0.45.5, 12.9 in 0.46.1 to 0.49.0)"),
+    (r"13\d", "130", " (13.0 since 0.48.0, 13.2 in 0.50.2, 13.1 in none that was read)"),
+)
+
 TRAINING = (
     StatedMessage(
         r"Please specify `?target_modules`?(?: or `?target_parameters`?)? in `?peft_config",
@@ -74,13 +84,25 @@ TRAINING = (
         "python -m bitsandbytes says what it found; a bitsandbytes from 0.43 on with a torch for CUDA (on Windows as well)",
         package="bitsandbytes",
     ),
+    *(
+        StatedMessage(
+            rf"Configured CUDA binary not found at \S{{0,200}}libbitsandbytes_cuda(?P<cuda>{asked})\b",
+            "bitsandbytes has no library for the CUDA of this torch ({cuda}) in the release that is there",
+            f"its wheels carry one library for each CUDA that they know{came}; or BNB_CUDA_VERSION is set to what they do not have",
+            f"a later one: pip install -U bitsandbytes; or BNB_CUDA_VERSION={other}, which takes the library of another CUDA with the same "
+            "major number (unset it where it was set)",
+            package="bitsandbytes",
+        )
+        for asked, other, came in _LIBRARIES
+    ),
     StatedMessage(
         r"CUDA Setup failed despite (?:GPU|CUDA) being available|CUDA SETUP: (?:CUDA "
         r"detection failed"
         r"|Required library version not found)|Configured (?:CUDA|ROCm) binary not found",
         "bitsandbytes found no library of its own for the CUDA that torch has",
         "a torch for the CPU, a CUDA that its release has no library for, or CUDA's libraries that are not found",
-        "python -m bitsandbytes says what it found; pip install -U bitsandbytes; BNB_CUDA_VERSION=121 takes the library of another CUDA",
+        "python -m bitsandbytes says what it found; pip install -U bitsandbytes; BNB_CUDA_VERSION=128 (CUDA 13: 130, CUDA 11: 118) takes "
+        "the library of another CUDA with the same major number",
         package="bitsandbytes",
     ),
     StatedMessage(
