@@ -53,7 +53,6 @@ from envdoctor.logs.own_code import (
 from envdoctor.logs.own_values import judge_value
 from envdoctor.logs.pickled import judge_pickled
 from envdoctor.logs.python_names import judge_python
-from envdoctor.logs.quoted_errors import judge_command
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_lines import judge_refused
@@ -78,6 +77,7 @@ from envdoctor.logs.statements import (
 from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.targets_given import judge_targets
 from envdoctor.logs.text_wanted import judge_text_wanted
+from envdoctor.logs.tools import judge_tools
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.two_toolkits import judge_toolkits
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
@@ -194,8 +194,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         yield Derived(*crash)
     yield from (Derived(*one) for one in judge_pickled(reading))
     yield from (Derived(*one) for one in judge_system_python(reading.lines))
-    if (refused := judge_command(reading.lines)) is not None:
-        yield Derived(*refused)
+    yield from (Derived(*one) for one in judge_tools(reading, facts))
     for hit, number, text in judge_numpy(reading, facts):
         yield Derived(hit, number, text)
     if exported is not None:
