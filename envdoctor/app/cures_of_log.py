@@ -13,6 +13,7 @@ from envdoctor.app.whole_pins import as_whole, broken_by, takes_back
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.logs.builds import BUILD
 from envdoctor.logs.installer_rules import CONTRADICT, OF_INSTALLERS
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
@@ -108,7 +109,8 @@ def _series(release: Exact) -> str:
 
 def _companions(finding: Finding, stated: Facts) -> Iterator[Cure]:
     """The release of one package that is built for the stated release of the other, of two that go together by their exact releases."""
-    if TORCH not in finding.packages:
+    # What builds a package from its source builds it for the torch that is there: another one alone helps no build.
+    if TORCH not in finding.packages or finding.rule.id == BUILD:
         return
     torch = stated.value(f"packages.{TORCH}")
     for name in (one for one in finding.packages if one in _BUILT_FOR_ONE or one in packages()):

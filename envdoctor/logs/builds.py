@@ -15,6 +15,7 @@ from envdoctor.logs.build_words import advise_build, explain_build, needs_torch,
 from envdoctor.logs.gone_modules import GONE, say_later
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
+from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import releases
 from envdoctor.world.wheel_pythons import SYSTEMS, wheels_beside_source
@@ -332,9 +333,17 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
     advice = advice.replace("{asker}", say_later(name, lines)).replace("{name}", f"{name}=={version}" if version else name or "PACKAGE")
+    if advice.startswith("pip install torch,") and (wanted := _torch_of(name, version)):
+        advice = f'pip install "{wanted}", for which {name} {version} was made,{advice.removeprefix("pip install torch,")}'
     if any(_BY_UV.search(line) for _, line in lines):
         advice = re.sub(r"(?<!uv )pip install", "uv pip install", advice)
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line
+
+
+def _torch_of(name: str, version: str) -> str:
+    """The one release of torch that a release's wheels ask for; empty where they take several."""
+    asked = [f"torch{one.specifier}" for one in dependencies(name, version) or () if one.name == "torch"] if version else []
+    return next((one for one in asked if re.fullmatch(r"torch==[\d.]+", one)), "")
 
 
 def _with_broken(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:

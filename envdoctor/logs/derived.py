@@ -16,6 +16,7 @@ from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.auto_class import judge_auto_class
 from envdoctor.logs.builds import BUILD, judge_build
+from envdoctor.logs.by_words import judge_by_words
 from envdoctor.logs.callers import not_asking
 from envdoctor.logs.circular_imports import NAME, judge_circular, judge_shadowed
 from envdoctor.logs.conda_exports import judge_conda_export
@@ -221,6 +222,7 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
     """What is known of the very words, whoever else they might be about."""
     hit = (judge_shadowed(statement) or judge_unbuilt(statement, failure)) if isinstance(statement, MissingName) else None
     hit = hit or judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
+    hit = hit or judge_by_words(statement, failure, facts, around)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
         hit = (

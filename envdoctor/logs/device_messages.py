@@ -12,6 +12,24 @@ from envdoctor.logs.stated_message import StatedMessage
 _WHERE = "CUDA_LAUNCH_BLOCKING=1 makes the error show at its own line"
 
 DEVICES = (
+    # torch/_utils.py and torch/cuda/_utils.py of 2.9.0: _get_device_index, which set_device and others call without optional=True.
+    StatedMessage(
+        r"Expected a torch\.device with a specified index or an integer, but got: ?(?P<device>[\w.:]{1,40})",
+        "torch wants the number of a device here, and is given one without: {device}",
+        "torch.cuda.set_device and some of the functions for memory do not take the current device for a bare 'cuda'",
+        "'cuda:0', torch.device('cuda', torch.cuda.current_device()) or the number itself (LOCAL_RANK under torchrun) in place of {device}",
+        given=True,
+    ),
+    StatedMessage(
+        r"Expected a (?:cuda|non cpu)(?: or cpu)? device, but got: ?(?P<device>[\w.:]{1,40})",
+        "A function for GPUs is called with the device {device}",
+        "the model or the tensor whose device is passed is on {device}: torch sees no GPU, the model was not moved yet, or device_map left "
+        "its first part there",
+        "python -c 'import torch; print(torch.cuda.is_available())' shows whether torch sees a GPU; else the model moved "
+        "before that call, or "
+        "the call left out on {device}",
+        given=True,
+    ),
     StatedMessage(
         r"CUDA error: no kernel image is available|no kernel image is available for execution|cudaErrorNoKernelImageForDevice",
         "What was compiled for CUDA (torch, or an extension of it) has no code for this GPU",

@@ -10,6 +10,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.builds import EXTENSIONS
+from envdoctor.logs.cuda_wheels import wheel_beside_torch
 from envdoctor.logs.libraries import (
     AbsentLibrary,
     LibraryFloor,
@@ -146,6 +147,8 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts, loader: s
     if failure is not None and not caller and (imported := _IMPORT.findall(failure.near)):
         caller = package_of(imported[-1])
     brings = one.owner() or one.of_system()
+    if brings is not None and brings[0] in ("nvidia-cudnn-cu12", "nvidia-nccl-cu12"):
+        brings = wheel_beside_torch(brings[0].removesuffix("-cu12"), facts), brings[1]
     detail = f"{describe(caller, facts) or 'a compiled file'} needs {one.library}{f' ({where})' if where else ''}, and it is not found"
     advice = brings[1] if brings is not None and one.owner() is None else ""
     if brings and not advice:
@@ -168,6 +171,9 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts, loader: s
             "sep=os.pathsep)'), before the program "
             "starts; where the major is another, or none is there: pip install 'nvidia-cudnn-cu12==8.*' for .so.8, '==9.*' for .so.9"
         )
+        if brings is not None and brings[0].endswith("-cu13"):
+            # https://pypi.org/project/nvidia-cudnn-cu13/ begins with 9.
+            advice = advice.replace("'nvidia-cudnn-cu12==8.*' for .so.8, '==9.*' for .so.9", f"'{brings[0]}==9.*' for .so.9")
     if brings is not None and (wheel := _wheel_of_torch(brings[0], caller, facts)):
         detail += f"; torch {facts.value('packages.torch')} of PyPI takes it from {wheel.partition('=')[0]}, which is not found beside it"
         advice = advice if one.library.startswith("libcudnn") else f'pip install "{wheel}", or the same torch anew with what it requires'
@@ -298,7 +304,7 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
         one.owner,
     )
     if owner.startswith("nvidia-") and not re.search(r"-cu\d\d$", owner):
-        owner = f"{owner}-cu12"
+        owner = wheel_beside_torch(owner, facts)
     by = one.by or _only_extension(facts, owner)
     one = replace(one, by=by)
     whose = describe(by, facts) if by else one.file
@@ -336,8 +342,10 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
         # https://github.com/pytorch/pytorch/issues/119932: another package holds the library back, or LD_LIBRARY_PATH has an older one.
         release = facts.get("packages.torch")
         pinned = f"torch=={release.value}" if release is not None and isinstance(release.value, Exact) else "torch"
+        index = re.search(r"\+(cu\d{3}|cpu|rocm[\d.]+)$", pinned)
+        pinned = f'"{pinned}"' + (f" --index-url https://download.pytorch.org/whl/{index[1]}" if index is not None else "")
         advice = (
-            f'pip install --force-reinstall "{pinned}" brings the {owner} that it was built with; where the error stays, unset '
+            f"pip install --force-reinstall {pinned} brings the {owner} that it was built with; where the error stays, unset "
             "LD_LIBRARY_PATH, which has an older library"
         )
     if one.symbol.startswith(("__nvJitLink", "nvJitLink")):

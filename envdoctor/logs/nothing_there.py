@@ -33,6 +33,11 @@ _CALLED = re.compile(r"(?:^[\w.,\[\] ]+,[\w.,\[\] ]+= ?|\bfor [\w., ()]+ in )(?P
 # The code that comes with a model's files.
 _OF_MODELS = "transformers_modules"
 _READER = re.compile(r"(?:^|[._])(?P<what>tokenizer|processor|image_processor|feature_extractor)$")
+# transformers/tokenization_utils_base.py and processing_utils.py; Trainer._save (4.57.6) writes them where it has a processing_class.
+_FILES = {
+    "AutoTokenizer": "tokenizer.json and no tokenizer.model or vocab files",
+    "AutoProcessor": "preprocessor_config.json or processor_config.json",
+}
 _UNPACK = re.compile(r"cannot unpack non-iterable NoneType")
 _WORDS = frozenset(
     ("print", "len", "range", "enumerate", "zip", "tqdm", "isinstance", "str", "int", "list", "dict", "super", "if", "for", "in", "map")
@@ -132,9 +137,10 @@ def _where_from(it: str, name: str) -> tuple[str, str] | None:
             f"class), or a "
             "path whose name tells the loader that it is of another kind; loaders of before transformers gave None for a folder without "
             "vocab.txt",
-            f"{{it}} = {loader}.from_pretrained(FOLDER_OF_THE_MODEL, trust_remote_code=True) before that call; or the loader and the "
-            f"name of the "
-            "folder that the project's page has",
+            f"{{it}} = {loader}.from_pretrained(FOLDER_OF_THE_MODEL, trust_remote_code=True) before that call: it says so "
+            f"where the folder has "
+            f"no {_FILES[loader]} (a checkpoint has these only where the Trainer was given processing_class; else take those of "
+            "the base model); or the loader and the name of the folder that the project's page has",
         )
     if _SETTINGS.search(it):
         key = it.rpartition(".")[2]
@@ -155,7 +161,11 @@ def _where_from(it: str, name: str) -> tuple[str, str] | None:
             "put labels into the batch (a column called labels), or compute the loss from the logits",
         )
     if name in OF_TOKENIZER:
-        return "no tokenizer or processor was passed or found", "load it (AutoTokenizer.from_pretrained) and pass it by its name"
+        return (
+            "no tokenizer or processor was passed, or the folder has no files of one",
+            "ls FOLDER shows whether it has tokenizer.json or tokenizer.model with tokenizer_config.json (a processor: "
+            "preprocessor_config.json); load it (AutoTokenizer.from_pretrained, AutoProcessor for a processor) and pass it by its name",
+        )
     if name in OF_MODEL:
         return (
             "no model was made: a function that changes a model where it stands returns None (set_peft_model_state_dict, eval() of one's "

@@ -118,6 +118,11 @@ def methods_anywhere(function: str, failure: Failure, facts: Facts) -> tuple[str
     return tuple(one if last == "__init__" else f"{one}.{last}" for one in symbols)
 
 
+def functions_anywhere(name: str) -> dict[str, list[str]]:
+    """The functions of a name at the top of modules, by the package that has them."""
+    return _by_package(_functions(name, lambda _: True))
+
+
 def has_class(name: str) -> bool:
     """Whether any package that was read has a class of this name."""
     return bool(_classes(name, tuple(folders())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envdoctor.logs.async_engines import ASYNC_ENGINES
 from envdoctor.logs.break_form import Break
 
 ARGUMENT, ATTRIBUTE, MODULE, NAME = "error-argument-refused", "error-attribute-missing", "error-module-missing", "error-name-missing"
@@ -52,18 +53,7 @@ PROJECT_BREAKS = (
         ">=4.0",
         (("gradio", "<=3.50.2"),),
     ),
-    # https://github.com/lm-sys/FastChat/commit/c4452e5
-    Break(
-        r"'AsyncLLM' object has no attribute '(?:engine|get_tokenizer_group|tokenizer)'",
-        "vllm runs its V1 engine from 0.8 on, whose AsyncLLM has not what the program takes from AsyncLLMEngine",
-        "FastChat's worker and other servers reach into the engine of before",
-        "VLLM_USE_V1=0 in the environment before it starts (vllm 0.8, and what still has the engine of before), or the newest state of the "
-        "program, which does without",
-        ATTRIBUTE,
-        ("vllm",),
-        ">=0.8",
-        (("vllm", "<0.8"),),
-    ),
+    *ASYNC_ENGINES,
     # https://github.com/h2oai/h2ogpt/commit/9798610: chromadb 0.4.3 with chroma-hnswlib 0.7.1 do not meet it
     Break(
         r"'hnswlib\.Index' has no attribute 'file_handle_count'",
@@ -92,15 +82,6 @@ PROJECT_BREAKS = (
         "transformers that has it there",
         ARGUMENT,
         ("transformers",),
-    ),
-    # https://github.com/THU-MIG/yoloe/commit/e5f4f5c
-    Break(
-        r"'NoneType' object has no attribute '(?:encoding|isatty)'",
-        "The program has no console to write to: its sys.stdout or sys.stderr is None",
-        "so it is under pythonw, in a packaged program without a window, as a service, and in some hosts of plug-ins",
-        "python.exe in place of pythonw.exe, a build with a console; or, before everything else is imported, sys.stdout = sys.stderr = "
-        "open(os.devnull, 'w') where they are None",
-        RUN,
     ),
     # https://github.com/RVC-Project/Retrieval-based-Voice-Conversion-WebUI/commit/dc5c680
     Break(

@@ -29,6 +29,7 @@ from envdoctor.logs.shapes import judge_shape
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.stated_card import judge_card
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.unequal_sizes import judge_unequal_sizes
 from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 
@@ -66,7 +67,7 @@ def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     if (told := judge_shape(failure) or of_card or judge_no_nccl(failure, facts)) is not None:
         return told
     default = judge_dataclass_default(failure, facts) or judge_declared(failure, facts)
-    if (told := default or judge_endless(failure) or judge_taken(failure, facts)) is not None:
+    if (told := default or judge_endless(failure) or judge_taken(failure, facts) or judge_unequal_sizes(failure)) is not None:
         return told
     found, shown = next(((one, shown) for one in _ALL if (shown := re.search(one.says, failure.told))), (None, None))
     python = facts.value("python")

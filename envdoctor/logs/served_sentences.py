@@ -48,7 +48,8 @@ SERVING = (
         r"Unsupported FA version: None",
         "vLLM's flash attention has no kernel for this GPU, which is older than Ampere, or was not built",
         "",
-        "VLLM_ATTENTION_BACKEND=XFORMERS (or another that the release has), VLLM_USE_V1=0 in releases that have V0, or a GPU of compute "
+        "VLLM_ATTENTION_BACKEND=XFORMERS (or another that the release has), VLLM_USE_V1=0 in vllm 0.8 to 0.10.2, which have "
+        "V0, or a GPU of compute "
         "capability 8.0",
         "vllm",
     ),

@@ -40,6 +40,7 @@ _PACKAGES = {
     "google.protobuf": "protobuf",
     "grpc": "grpcio",
     "hydra": "hydra-core",
+    "llama_cpp": "llama-cpp-python",
     "llmtuner": "llamafactory",
     "megatron": "megatron-core",
     "mamba_ssm": "mamba-ssm",
