@@ -13,6 +13,7 @@ from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.records import dataclass
+from envdoctor.sources.replaced import goes_with
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
 RANKS = (
@@ -55,7 +56,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     said = sorted(((_rank(rank, fact), fact) for rank, fact in _of_the_run(parts)), key=lambda pair: pair[0])
     facts: dict[str, Fact] = {}
     spoken: dict[str, int] = {}
-    elsewhere: set[str] = set()
+    elsewhere: dict[str, list[tuple[Fact, Fact]]] = {}
     replaced: set[Origin] = set()
     together: dict[str, list[Fact]] = {}
     defects = [defect for _, found in parts for defect in found.defects]
@@ -80,18 +81,20 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
             if fact.name == "packages.torch":
                 replaced.add(before.origin)
             if rank in _STACK and spoken[fact.name] in _DECLARED and fact.name.startswith("packages."):
-                elsewhere.add(before.origin.source)
+                elsewhere.setdefault(before.origin.source, []).append((before, fact))
         facts[fact.name] = fact
         spoken[fact.name] = rank
     facts.update((name, unite(some)) for name, some in together.items())
     # The CUDA and the cuDNN of an image are those of the torch that it has, and nothing of another one.
     facts = {name: fact for name, fact in facts.items() if name not in _OF_AN_IMAGES_TORCH or fact.origin not in replaced}
-    # Pins of a file go together, with its Python. Where the stack has another release of one, no installation has the rest beside it.
-    facts = {
-        name: fact
-        for name, fact in facts.items()
-        if not (spoken[name] in _DECLARED and fact.origin.source in elsewhere and (name == "python" or name.startswith("packages.")))
-    }
+    if elsewhere:
+        declared = [fact for rank, fact in said if rank in _DECLARED]
+        whole = closed or RANKS.index("installed") in {spoken[fact.name] for pairs in elsewhere.values() for _, fact in pairs}
+        facts = {
+            name: fact
+            for name, fact in facts.items()
+            if not (spoken[name] in _DECLARED and goes_with(fact, elsewhere, declared, facts, whole=whole))
+        }
     if not may_be_empty and not any(name.startswith(("packages.", "model.")) for name in facts):
         skipped = "; ".join(f"{skip.what}: {skip.why}" for _, found in parts for skip in found.skips)
         raise EnvdoctorError(

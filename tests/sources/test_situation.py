@@ -152,8 +152,10 @@ def test_two_words_for_one_thing_are_no_contradiction(name: str, one: str, other
 
 
 @pytest.mark.parametrize(("pinned", "kept"), [("==5.4.0", False), ("==5.23.0", True), (">=5", True)])
-@pytest.mark.parametrize("rank", ["installed", "facts file"])
-def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_one(rank: str, pinned: str, kept: bool) -> None:
+@pytest.mark.parametrize(("rank", "closed"), [("installed", False), ("facts file", True)])
+def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_one(
+    rank: str, closed: bool, pinned: str, kept: bool
+) -> None:
     merged = merge(
         [
             ("requirements", said("requirements.txt", packages__transformers=pinned, packages__tokenizers="==0.22.0")),
@@ -161,11 +163,36 @@ def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_
             ("plan", said("plan.yaml", plan__batch_size=4)),
             (rank, said("stack", packages__transformers="==5.23.0")),
         ],
-        closed=False,
+        closed=closed,
     )
     assert ("packages.tokenizers" in merged.facts) == kept
     assert str(merged.facts.value("packages.transformers")) == "5.23.0"
     assert "packages.numpy" in merged.facts
+
+
+@pytest.mark.parametrize(
+    ("lines", "stated", "kept"),
+    [
+        # timm alone was moved; what torch 2.2.2 is beside stays.
+        ({"timm": "0.9.2", "scipy": "1.10.1", "torchaudio": "2.2.2"}, {"timm": "0.9.7", "torchaudio": "2.2.2"}, {"scipy", "torchaudio"}),
+        # What cannot stand beside the torch that is there was moved with it.
+        ({"torch": "2.3.0", "torchaudio": "2.3.0", "einops": "0.8.0"}, {"torch": "2.15.0"}, {"einops"}),
+        # So was the tokenizers that the stated transformers does not admit.
+        ({"transformers": "4.30.0", "tokenizers": "0.13.3", "peft": "0.4.0"}, {"transformers": "4.45.0"}, {"peft"}),
+        ({"transformers": "4.30.0", "tokenizers": "<0.14", "peft": "0.4.0"}, {"transformers": "4.45.0"}, {"peft"}),
+        # Nothing that is stated is as the file has it.
+        ({"torch": "1.13.1", "numpy": "1.21.2", "einops": "0.6.0"}, {"torch": "2.15.0", "numpy": "2.4.0"}, set()),
+    ],
+)
+def test_a_release_that_somebody_states_otherwise_takes_from_the_file_only_what_cannot_stand_beside_it(
+    lines: dict[str, str], stated: dict[str, str], kept: set[str]
+) -> None:
+    def packages(releases: dict[str, str]) -> dict[str, object]:
+        return {f"packages__{name}": text if text.startswith("<") else f"=={text}" for name, text in releases.items()}
+
+    parts = [("requirements", said("requirements.txt", **packages(lines))), ("facts file", said("facts.toml", **packages(stated)))]
+    merged = merge(parts, closed=False)
+    assert {name.removeprefix("packages.") for name in merged.facts.by_name} == kept | stated.keys()
 
 
 @pytest.mark.parametrize(
