@@ -29,6 +29,7 @@ from envdoctor.checks import (
     stated_together,
     stated_uses,
     wheels_for_python,
+    wheels_for_system,
     withdrawn,
 )
 from envdoctor.checks.hit import Hit
@@ -55,6 +56,7 @@ FACT_CHECKS = (
     *capped_later.CHECKS,
     *extras_together.CHECKS,
     *wheels_for_python.CHECKS,
+    *wheels_for_system.CHECKS,
     *asserted_at_import.CHECKS,
     *kernels_for_gpu.CHECKS,
     *pickles_refused.CHECKS,
@@ -81,7 +83,7 @@ _RAISED_BY = {
     "built-for-numpy-1": built_for_numpy.CHECKS,
     "excluded-by-a-later-release": capped_later.CHECKS,
     "extra-requirement-unmet": extras_together.CHECKS,
-    **dict.fromkeys(("no-wheel-for-this-python", "compiled-for-this-python"), wheels_for_python.CHECKS),
+    **dict.fromkeys(("no-wheel-for-this-python", "compiled-for-this-python"), (*wheels_for_python.CHECKS, *wheels_for_system.CHECKS)),
     "no-kernels-for-this-gpu": kernels_for_gpu.CHECKS,
     "pickled-weights-refused": pickles_refused.CHECKS,
     "import-ends-with-python": python_ends.CHECKS,

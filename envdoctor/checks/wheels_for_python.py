@@ -24,7 +24,7 @@ _PACKAGE = "packages."
 # setup.py of numba 0.56.4 ends the build under a Python that the release has no wheels for; of 0.62.1
 # https://github.com/librosa/librosa/issues/1989 shows it.
 _REFUSE_TO_BUILD = frozenset(("numba",))
-_WORDS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
+WORDS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 # Labels of PyTorch's own index, which has its wheels for the same Pythons.
 _PYTORCH_LABEL = re.compile(r"(?:cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu)?", re.ASCII)
 
@@ -111,7 +111,7 @@ def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[
         [_serves(facts, kind, name, one.version, minors, systems) for one in known],
         [one.version for one in known],
     )
-    where = f" on {_WORDS[systems[0]]}" if len(systems) == 1 else ""
+    where = f" on {WORDS[systems[0]]}" if len(systems) == 1 else ""
     last = max((wheels.newest(system) or 0 for system in systems), default=0)
     until = f"its newest wheels are for Python 3.{last}" if last else f"it has none{where} at all"
     said = f"{name} {newest or release} has no wheel for Python {_plain(python)}{where}"

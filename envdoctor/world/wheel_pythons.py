@@ -45,6 +45,15 @@ def wheels_beside_source(name: str, release: str) -> Wheels | None:
     return _found("compiled", name, release)
 
 
+@lru_cache(maxsize=64)
+def listed_releases(name: str) -> tuple[str, ...]:
+    """The releases of a package whose wheels are known, the oldest first."""
+    from packaging.version import Version
+
+    known = {release for part in ("packages", "compiled") for release in _releases(part, name)}
+    return tuple(sorted(known, key=Version))
+
+
 def _found(part: str, name: str, release: str) -> Wheels | None:
     return entry_of(release, _releases(part, name), lambda: _shortly(part, name))
 
