@@ -226,7 +226,10 @@ def constructor(volume: Volume, module: str, name: str, place: int) -> str:
             other = own or set(words) - _PLAIN_DECORATORS or any(_calls_otherwise(one, place) for one in sheets)
             return HIDDEN if other or len(made) > 1 or made[0] in _FIELD else made[0]
         if "dataclass" in words:
-            if not whole or any(one.methods.get("__init__") for one in sheets):
+            there = [text for text, mask in sheet.methods.get("__init__", {}).items() if mask >> place & 1]
+            if len(there) == 1 and not set(words) - {"dataclass"} - _PLAIN_DECORATORS:
+                return there[0]  # a constructor that is written there stays: none is generated
+            if not whole or any(mask >> place & 1 for one in sheets for mask in one.methods.get("__init__", {}).values()):
                 return HIDDEN
             for one in reversed(sheets):
                 fields = _fields(one, place, fields)

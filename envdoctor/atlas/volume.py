@@ -78,6 +78,18 @@ _SET_BY = {"torchaudio": ("torchaudio.backend.utils", ("load", "save", "info"))}
 _NOT_FILLED = {"matplotlib.cm": ("get_cmap", "register_cmap", "unregister_cmap"), "scipy.linalg": ("tril", "triu")}
 
 
+# Modules that give their names on request by a stub beside them (``lazy_loader.attach_stub``), and which modules the stub names; read in
+# the wheel of librosa 0.10.2. What a stub leaves out nobody takes from there.
+_STUBBED = {
+    "librosa": ("librosa.core", "librosa.util.files", "librosa.util.exceptions"),
+    "librosa.core": tuple(
+        f"librosa.core.{one}" for one in ("convert", "audio", "spectrum", "pitch", "constantq", "harmonic", "fft", "notation", "intervals")
+    ),
+    "librosa.feature": ("librosa.feature.utils", "librosa.feature.spectral", "librosa.feature.rhythm"),
+    "librosa.util": ("librosa.util.utils", "librosa.util.files", "librosa.util.matching", "librosa.util.deprecation", "librosa.util._nnls"),
+}
+
+
 class DamagedAtlasError(EnvdoctorError):
     """A volume that is not as envdoctor wrote it."""
 
@@ -203,6 +215,8 @@ class Volume:
                 yes |= chunk.classes[name].mask
             yes |= self.has_module(f"{module}.{name}") & own
             maybe = chunk.open
+            for other in _STUBBED.get(module, ()) if depth else ():
+                yes |= self.provides(other, name, depth - 1).there & maybe
             defined: dict[str, int] = {}
             borrowed: dict[str, int] = {}
             for star, mask in chunk.stars.items():
@@ -274,7 +288,8 @@ class Volume:
                 found = self.follow(star, name, place, depth - 1)
                 if found is not None:
                     return found
-        return None
+        by_stub = (self.follow(other, name, place, depth - 1) for other in _STUBBED.get(module, ()) if chunk.open & bit)
+        return next((found for found in by_stub if found is not None), None)
 
 
 def sum_of(table: Mapping[Any, int]) -> int:

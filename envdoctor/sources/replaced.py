@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from envdoctor.facts.fact import Fact
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.world.built_for_torch import built_for
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import release_texts
 
@@ -42,11 +43,23 @@ def _is_met(declared: Fact, facts: Mapping[str, Fact]) -> bool:
     return isinstance(pinned, Exact) and isinstance(stated, Exact) and pinned.text.partition("+")[0] == stated.text.partition("+")[0]
 
 
+def _is_built_for_another(name: str, release: Exact, torch: Exact) -> bool:
+    """Whether a release has compiled parts for another torch than this one."""
+    rows = [row for row in built_for(name) if version_condition(row.releases).admits(release)]
+    return any(not version_condition(row.torch).admits(torch) for row in rows)
+
+
 def _excludes(one: Fact, other: Fact) -> bool:
     """Whether a release requires another of a package than a second fact admits."""
     if not isinstance(one.value, Exact):
         return False
     name = other.name.removeprefix(_PACKAGE)
+    if (
+        name == "torch"
+        and isinstance(other.value, Exact)
+        and _is_built_for_another(one.name.removeprefix(_PACKAGE), one.value, other.value)
+    ):
+        return True
     asked = [
         wanted.specifier
         for wanted in dependencies(one.name.removeprefix(_PACKAGE), one.value.text.partition("+")[0]) or ()

@@ -58,6 +58,7 @@ EVERY = (
     "multiprocess",
     "numba",
     "swanlab",
+    "timm",
     "typer",
 )
 
@@ -83,7 +84,6 @@ MINOR = (
     "packaging",
     "setuptools",
     "pillow",
-    "timm",
     "open-clip-torch",
     "einops",
     "sentencepiece",

@@ -177,6 +177,7 @@ def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_
         ({"timm": "0.9.2", "scipy": "1.10.1", "torchaudio": "2.2.2"}, {"timm": "0.9.7", "torchaudio": "2.2.2"}, {"scipy", "torchaudio"}),
         # What cannot stand beside the torch that is there was moved with it.
         ({"torch": "2.3.0", "torchaudio": "2.3.0", "einops": "0.8.0"}, {"torch": "2.15.0"}, {"einops"}),
+        ({"torch": "2.1.0", "torch-npu": "2.1.0.post3", "einops": "0.8.0"}, {"torch": "2.4.0"}, {"einops"}),
         # So was the tokenizers that the stated transformers does not admit.
         ({"transformers": "4.30.0", "tokenizers": "0.13.3", "peft": "0.4.0"}, {"transformers": "4.45.0"}, {"peft"}),
         ({"transformers": "4.30.0", "tokenizers": "<0.14", "peft": "0.4.0"}, {"transformers": "4.45.0"}, {"peft"}),
