@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from envdoctor.checks.hardware import capability_of
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.pythons import minors_of
-from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.fact import REQUIRED, Facts
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import release_texts
@@ -29,12 +29,24 @@ def kernels_for_gpu(facts: Facts) -> tuple[Hit, ...]:
 def _hits(facts: Facts, capability: str) -> Iterator[Hit]:
     unused = facts.value(NOT_LOADED)
     for name, rows in unserved_gpus().items():
-        value = facts.value(f"{_PACKAGE}{name}")
-        if not isinstance(value, Exact) or "+" in value.text or (isinstance(unused, tuple) and name in unused):
+        fact = facts.by_name.get(f"{_PACKAGE}{name}")
+        if fact is None or (isinstance(unused, tuple) and name in unused):
             continue
-        row = next((row for row in rows if _holds(row, value, capability)), None)
-        if row is not None:
+        if isinstance(fact.value, Ranged) and not fact.origin.source.startswith(REQUIRED):
+            value = _newest_of(name, fact.value, rows, capability)
+        else:
+            value = fact.value if isinstance(fact.value, Exact) and "+" not in fact.value.text else None
+        row = None if value is None else next((row for row in rows if _holds(row, value, capability)), None)
+        if value is not None and row is not None:
             yield _hit(facts, name, value, capability, row)
+
+
+def _newest_of(name: str, asked: Ranged, rows: Sequence[Unserved], capability: str) -> Exact | None:
+    """The newest release of a range, where the range leaves no release that serves the GPU."""
+    wanted = version_condition(asked.text)
+    admitted = [one for one in map(exact, release_texts(name)) if wanted.admits(one)]
+    lost = bool(admitted) and all(any(_holds(row, one, capability) for row in rows) for one in admitted)
+    return admitted[-1] if lost else None
 
 
 def _holds(row: Unserved, release: Exact, capability: str) -> bool:
@@ -45,7 +57,10 @@ def _holds(row: Unserved, release: Exact, capability: str) -> bool:
 
 def _hit(facts: Facts, name: str, release: Exact, capability: str, row: Unserved) -> Hit:
     place, gpu = facts[f"{_PACKAGE}{name}"].origin, facts.text("gpu.name") or "the GPU"
-    said = f"{name} {release} has {row.missing} for {gpu} (compute capability {capability})"
+    of_gpu = f"{gpu} (compute capability {capability})"
+    said = f"{name} {release} has {row.missing} for {of_gpu}"
+    if isinstance(facts.value(f"{_PACKAGE}{name}"), Ranged):
+        said = f"no release of {name} that the requirements admit serves {of_gpu}: {release} has {row.missing}"
     return Hit(
         RULE,
         True,

@@ -35,6 +35,14 @@ def test_a_gpu_that_a_release_does_not_serve(capability: str, package: str, rele
     assert headline == f"{name} {release} has {missing} for the GPU (compute capability {capability})"
 
 
+@pytest.mark.parametrize(
+    ("capability", "package", "asked"), [("7.5", "flash_attn", ""), ("6.1", "vllm", ">=0.6"), ("7.0", "xformers", ">=0.0.31")]
+)
+def test_a_range_that_leaves_no_release_for_the_gpu(capability: str, package: str, asked: str) -> None:
+    ((headline, _),) = told(capability, **{package: asked})
+    assert headline.startswith(f"no release of {package.replace('_', '-')} that the requirements admit serves the GPU")
+
+
 def test_the_nearest_releases_that_serve_it_are_ways_out() -> None:
     assert told("8.6", flash_attn="0.2.8")[0][1] == (("flash-attn", "==2.0.0.post1"),)
     assert told("7.0", xformers="0.0.31")[0][1] == (("xformers", "==0.0.30"),)
@@ -50,7 +58,9 @@ def test_the_nearest_releases_that_serve_it_are_ways_out() -> None:
         ("7.0", {"vllm": "0.8.4", "xformers": "0.0.30"}),
         ("6.1", {"bitsandbytes": "0.41.0"}),
         ("7.0", {"flash_attn": "2.7.4+own"}),
-        ("7.0", {"flash_attn": ">=2"}),
+        ("7.0", {"xformers": ">=0.0.20"}),
+        ("12.0", {"flash_attn": ">=2.5"}),
+        ("7.5", {"flash_attn": ">=99"}),
     ],
 )
 def test_what_serves_it_or_may_is_let_be(capability: str, packages: dict[str, str]) -> None:
