@@ -1,4 +1,5 @@
-"""Pinned names that are most likely misspelt: nobody's of the lists, one letter from a package that has just the pinned release."""
+"""Names that are most likely another package's: nobody's of the lists, one letter from a package that has just the pinned release; or
+those of its module."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from envdoctor.checks.files_for_pip import is_declared
 from envdoctor.checks.hit import Hit
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.names import canonical
-from envdoctor.facts.versions import Exact
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.world.import_names import is_known
+from envdoctor.world.module_names import MODULE_NAMES
 from envdoctor.world.other_names import names_written_down, other_distribution
 from envdoctor.world.releases import exists, listed
 from envdoctor.world.tables import table
@@ -37,6 +40,9 @@ def _hits(facts: Facts) -> Iterator[Hit]:
     there = frozenset(present) if isinstance(present, tuple) else frozenset()
     for fact_name, fact in facts.by_name.items():
         name, place = fact_name.removeprefix(_PACKAGE), fact.origin
+        if name in MODULE_NAMES and name != fact_name and name not in there and is_declared(fact, facts):
+            yield from _of_a_module(name, fact)
+            continue
         if name == fact_name or not isinstance(fact.value, Exact) or name in there or place.source.startswith(("installed", "a wheel, ")):
             continue
         meant = _meant(name, fact.value.text.partition("+")[0])
@@ -53,6 +59,33 @@ def _hits(facts: Facts) -> Iterator[Hit]:
                 headline=f"{name} is most likely {meant}, misspelt",
                 advice=f"write {meant}=={fact.value}",
             )
+
+
+def _of_a_module(name: str, fact: Fact) -> Iterator[Hit]:
+    """A module's name that is asked for where no package of that name, or none that can be installed, is what is asked for."""
+    told, value, place = MODULE_NAMES[name], fact.value, fact.origin
+    if not isinstance(value, (Exact, Ranged)):
+        return
+    asked = f"=={value}" if isinstance(value, Exact) else value.text
+    # Of a package that refuses to be installed the newest is taken, and of one that is nothing but a name any that fits.
+    taken = isinstance(value, Exact) or not told.refuses
+    if taken and any(version_condition(asked).admits(exact(one)) for one in told.installed):
+        return
+    why = "what the package index has under this name refuses to be installed"
+    if not told.refuses or (isinstance(value, Exact) and not value.text.startswith("0.0")):
+        why = f"the package index has no {name}{f' {value}' if isinstance(value, Exact) else asked}"
+    yield Hit(
+        MISSPELT,
+        True,
+        ((fact.name, f"the module of {told.package}"),),
+        detail=why,
+        packages=(name,),
+        file=place.file,
+        line=place.line,
+        edge=name,
+        headline=f"{name} is not the name under which {told.package} is installed",
+        advice=f"write {told.package}{asked}",
+    )
 
 
 @lru_cache(maxsize=1024)

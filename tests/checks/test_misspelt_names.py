@@ -50,3 +50,24 @@ def test_what_may_be_a_project_of_its_own_is_let_be(name: str, release: str) -> 
 
 def test_what_is_installed_has_its_name() -> None:
     assert told("transformer", "4.31.0", "installed in /env") == told("transformer", "4.31.0", closed=True) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "advice"),
+    [
+        ("sklearn", "1.2.2", "write scikit-learn==1.2.2"),
+        ("sklearn", "", "write scikit-learn"),
+        ("cv2", ">=4.8", "write opencv-python>=4.8"),
+        ("pytorch", "2.0.1", "write torch==2.0.1"),
+        ("bs4", "4.12.2", "write beautifulsoup4==4.12.2"),
+        ("sklearn", "0.0", None),
+        ("bs4", "", None),
+        ("scikit-learn", "", None),
+    ],
+)
+def test_the_name_of_a_module_is_no_package(name: str, asked: str, advice: str | None) -> None:
+    assert told(name, asked) == ([] if advice is None else [advice])
+
+
+def test_the_name_of_a_module_that_somebody_states_is_let_be() -> None:
+    assert told("sklearn", "1.2.2", "facts.toml") == []
