@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
 from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, pythons_of, refusals
-from envdoctor.checks.files_for_pip import is_declared
+from envdoctor.checks.files_for_pip import declared_packages, is_declared
 from envdoctor.checks.held_by_both import with_who_holds_it
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, WHERE_INSTALLED, refused_by, refused_by_transformers, walked
@@ -24,6 +24,8 @@ from envdoctor.world.releases import as_of, release_texts
 from envdoctor.world.torch_pythons import has_a_wheel
 
 _PACKAGE = "packages."
+_PARTS = "nvidia-"
+_SEVERAL = 2
 
 
 def stated_together(facts: Facts) -> tuple[Hit, ...]:
@@ -35,9 +37,34 @@ def stated_together(facts: Facts) -> tuple[Hit, ...]:
     absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stated}
     if scanned_names(facts) or not lacks_few(len(absent), len(stated)):
         hits = tuple(hit for hit in hits if hit.packages[1] not in absent)
+    hits = tuple(_parts_as_one(facts, hits))
     # A proposed pin is judged with the declared ones.
     said = {name: value for name, value in stated_releases(facts) if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
     return (*hits, *_of_development(facts), *_of_a_third(facts), *refusals(facts, said))
+
+
+def _parts_as_one(facts: Facts, hits: Sequence[Hit]) -> Iterator[Hit]:
+    """The hits, with several parts of CUDA that are of another one than torch's as one: they go together, and torch brings them itself."""
+    parts = [hit for hit in hits if hit.rule == UNMET and hit.packages[0] == "torch" and hit.packages[1].startswith(_PARTS)]
+    if len(parts) < _SEVERAL:
+        yield from hits
+        return
+    first = parts[0]
+    place = facts[f"{_PACKAGE}{first.packages[1]}"].origin
+    told = [f"{hit.packages[1]}{hit.pins[0][1]}" for hit in parts]
+    yield replace(
+        first,
+        because=(("packages.torch", "of another CUDA"),),
+        detail=f"torch {facts.value('packages.torch')} requires {', '.join(told)}",
+        packages=("torch", *(hit.packages[1] for hit in parts)),
+        pins=tuple(pin for hit in parts for pin in hit.pins),
+        file=place.file,
+        line=place.line,
+        edge="nvidia",
+        headline=f"{len(parts)} parts of CUDA are pinned to other releases than torch requires",
+        advice="take the nvidia-* packages out of the list: torch brings its own",
+    )
+    yield from (hit for hit in hits if hit not in parts)
 
 
 def stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
@@ -164,6 +191,22 @@ def _hits(facts: Facts) -> Iterator[Hit]:
             hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
                 yield with_who_holds_it(facts, hit, stated, one.specifier) if hit.rule == UNMET else hit
+    yield from _beside_a_file(facts, stated, pythons)
+
+
+def _beside_a_file(facts: Facts, stated: Mapping[str, Exact], pythons: Sequence[str]) -> Iterator[Hit]:
+    """Requirements between a stated release and a pin of a file that an installer is given whole, whichever of the two requires the other."""
+    from envdoctor.world.dependencies import dependencies
+
+    pins = {name: value for name, value in declared_packages(facts).items() if isinstance(value, Exact) and name not in stated}
+    said = {name for name in stated if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
+    for name, value in {**{name: stated[name] for name in stated if name in said}, **pins}.items() if pins and said else ():
+        others = said if name in pins else pins
+        wanted = [one for one in dependencies(name, value.text.partition("+")[0]) or () if one.name in others and "+" not in value.text]
+        for one in _demanded(facts, wanted, pythons):
+            hit = _judge(facts, name, value, one, compared=False, beside=True)
+            if hit is not None:
+                yield replace(hit, rule=UNMET)
 
 
 def _with_a_torch(pythons: Sequence[str], stated: Mapping[str, Exact]) -> Sequence[str]:
@@ -225,7 +268,8 @@ def is_stated(facts: Facts, fact_name: str) -> bool:
     )
 
 
-def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compared: bool) -> Hit | None:
+def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compared: bool, beside: bool = False) -> Hit | None:
+    """The hit of one requirement, if there is one; ``beside``: what is required may stand in a file for an installer."""
     other = f"{_PACKAGE}{wanted.name}"
     found = facts.value(other)
     requirement = f"{wanted.name}{wanted.specifier}"
@@ -245,7 +289,7 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
         rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else BY_ANOTHER if compared else MISSING
         return Hit(rule, True, because, detail=detail, packages=(name, wanted.name), pins=((wanted.name, wanted.specifier),),
                    file=place.file, line=place.line, yields=True)  # fmt: skip
-    if not wanted.specifier or not isinstance(found, (Exact, Ranged)) or not is_stated(facts, other):
+    if not wanted.specifier or not isinstance(found, (Exact, Ranged)) or not (beside or is_stated(facts, other)):
         return None
     if isinstance(found, Ranged):
         apart = (

@@ -132,3 +132,30 @@ def test_a_stated_range_of_which_no_release_meets_a_requirement(wanted: str, tol
 def test_a_labelled_build_requires_no_label_of_the_package_indexs_own(torch: str, torchvision: str, pins: dict[str, str] | None) -> None:
     found = list(stated_together(stated({"packages.torch": torch, "packages.torchvision": torchvision})))
     assert [dict(hit.pins) for hit in found] == ([] if pins is None else [pins])
+
+
+def test_parts_of_another_cuda_than_torchs_are_one_fault_whoever_names_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pins = "nvidia-cublas-cu12==12.4.2.65\nnvidia-cufft-cu12==11.2.0.44\nnvidia-nccl-cu12==2.20.5\n"
+    (tmp_path / "requirements.txt").write_text(pins)
+    (tmp_path / "facts.toml").write_text('[packages]\ntorch = "2.4.0"\n"nvidia-cuda-nvrtc-cu12" = "12.4.99"\n')
+    text = run(capsys, "check", str(tmp_path / "requirements.txt"), "--facts", str(tmp_path / "facts.toml")).out
+    assert "3 parts of CUDA are pinned to other releases than torch requires" in text
+    assert "fix: take the nvidia-* packages out of the list" in text
+
+
+@pytest.mark.parametrize(
+    ("declared", "told", "pair"),
+    [
+        ("tokenizers==0.15.0\n", 'transformers = "4.33.1"', ("transformers", "tokenizers")),
+        ("transformers==4.33.1\n", 'tokenizers = "0.15.0"', ("transformers", "tokenizers")),
+        ("tokenizers==0.13.3\n", 'transformers = "4.33.1"', None),
+        ("gradio==4.16.0\n", 'pydantic = "1.10.13"', ("gradio", "pydantic")),
+    ],
+)
+def test_a_pin_of_a_file_beside_what_is_stated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, declared: str, told: str, pair: tuple[str, str] | None
+) -> None:
+    (tmp_path / "requirements.txt").write_text(declared)
+    (tmp_path / "facts.toml").write_text(f"[packages]\n{told}\n")
+    text = run(capsys, "check", str(tmp_path / "requirements.txt"), "--facts", str(tmp_path / "facts.toml")).out
+    assert ("requires" in text) == (pair is not None)
