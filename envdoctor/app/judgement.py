@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from envdoctor.app.bounds_of_files import within_bounds_first
 from envdoctor.app.gathered import Gathered
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.checks.atlas import breaks_of
@@ -19,6 +20,7 @@ from envdoctor.engine.likely_install import PROJECT
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
+from envdoctor.remedies.heeded_notes import heeding, notes_against
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.rulebook import Rulebook
 from envdoctor.world.import_names import package_of
@@ -138,7 +140,9 @@ def find_situation_remedies(
     # Whether anybody uses a main name is supposed: where both are too much to look at, what is certain is not left without a cure for it.
     certain = [one for one in goals if one.rule.id != "part-breaks"]
     if not 0 < len(certain) < len(goals):
-        return _find_remedies(gathered, book, goals, outcomes)
+        found = _find_remedies(gathered, book, goals, outcomes)
+        notes = notes_against(found[0], findings)
+        return heeding(found, _find_remedies(gathered, book, [*goals, *notes], outcomes, brief=True)) if notes else found
     soon = _find_remedies(gathered, book, goals, outcomes, brief=True)
     return soon or _find_remedies(gathered, book, certain, outcomes)
 
@@ -188,6 +192,7 @@ def _find_remedies(
     pinned = {name for name, fact in facts.items() if isinstance(fact.value, Exact)}
     if accused:
         found = tuple(sorted(found, key=lambda one: (len(one.changes), sum(f"packages.{name}" in pinned for name in one.pins))))
+    found = within_bounds_first(found, gathered)
     found = found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
     told = tuple(sorted(in_code))
     return tuple(replace(one, unfixable=tuple(sorted({*one.unfixable, *told})), in_code=told) for one in found) if told else found

@@ -195,7 +195,7 @@ def _hits(facts: Facts) -> Iterator[Hit]:
 
 
 def _beside_a_file(facts: Facts, stated: Mapping[str, Exact], pythons: Sequence[str]) -> Iterator[Hit]:
-    """Requirements between a stated release and a pin of a file that an installer is given whole, whichever of the two requires the other."""
+    """Requirements between a stated release and a pin of a file for an installer, whichever of the two requires the other."""
     from envdoctor.world.dependencies import dependencies
 
     pins = {name: value for name, value in declared_packages(facts).items() if isinstance(value, Exact) and name not in stated}

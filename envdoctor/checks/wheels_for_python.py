@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from envdoctor.checks.declared_together import ranges_of, refusals
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.pythons import minors_of
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import REQUIRED, Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.records import dataclass
 from envdoctor.world.releases import releases
@@ -130,8 +130,31 @@ def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[
         yields=True,
         edge=name,
         headline=said + built,
-        advice=f"install under Python 3.{last}" if last and not fitting else "",
+        advice=_without(facts, kind, name, minors, systems) or (f"install under Python 3.{last}" if last and not fitting else ""),
     )
+
+
+def _without(facts: Facts, kind: _Kind, name: str, minors: Sequence[int], systems: Sequence[str]) -> str:
+    """For what no line names and another package requires: the nearest release of that one with which an installer finds a wheel, or none
+    is needed; a later one before an earlier one."""
+    from envdoctor.world.dependencies import dependencies
+
+    source = facts[f"{_PACKAGE}{name}"].origin.source
+    by = source.removeprefix(REQUIRED).partition(" ")[0] if source.startswith(REQUIRED) else ""
+    there = facts.value(f"{_PACKAGE}{by}")
+    if not by or not isinstance(there, Exact):
+        return ""
+    served = [exact(one.version) for one in releases(name) if not one.yanked and _serves(facts, kind, name, one.version, minors, systems)]
+    later = version_condition(f">{there.text.partition('+')[0]}")
+    known = [one.version for one in releases(by) if not one.yanked]
+    above = [text for text in known if later.admits(exact(text))]
+    for text in (*above, *(text for text in reversed(known) if text not in above)):
+        asked = [one.specifier for one in dependencies(by, text) or () if one.name == name]
+        admitted = all(any(version_condition(one).admits(release) for release in served) for one in asked)
+        if admitted and dependencies(by, text) is not None and not any(refusals(facts, {by: exact(text)})):
+            which = "or a later one, which requires" if text in above else "which requires"
+            return f"take {by} {text}, {which} {'another' if asked else 'no'} {name}"
+    return ""
 
 
 def _serves(facts: Facts, kind: _Kind, name: str, release: str, minors: Sequence[int], systems: Sequence[str]) -> bool:

@@ -133,3 +133,20 @@ def test_what_is_hard_to_build_is_told_where_its_wheels_end_before_this_python(p
 )
 def test_what_has_a_wheel_or_is_easily_built_is_let_be(python: str, package: str, release: str) -> None:
     assert told(python, "", {package: release}) == []
+
+
+@pytest.mark.parametrize(
+    ("by", "release", "name", "required", "advice"),
+    [
+        ("deepspeed", "0.5.10", "triton", "1.0.0", "take deepspeed 0.6.0, or a later one, which requires no triton"),
+        ("transformers", "4.9.0", "tensorflow", "2.11.0", "take transformers 4.9.1, or a later one, which requires no tensorflow"),
+    ],
+)
+def test_of_what_another_package_requires_that_one_moves(by: str, release: str, name: str, required: str, advice: str) -> None:
+    facts = [
+        Fact("python", parse_value("python", "3.12" if name == "tensorflow" else "3.10"), Origin("test")),
+        Fact("os", "linux", Origin("test")),
+    ]
+    facts.append(Fact(f"packages.{by}", parse_value(f"packages.{by}", release), Origin("test")))
+    facts.append(Fact(f"packages.{name}", parse_value(f"packages.{name}", required), Origin(f"required by {by} {release}")))
+    assert [hit.advice for hit in wheels_for_python(Facts().with_facts(facts)) if hit.packages == (name,)] == [advice]
