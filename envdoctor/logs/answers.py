@@ -24,6 +24,7 @@ from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.composite_configs import judge_composite
+from envdoctor.logs.config_defaults import judge_default
 from envdoctor.logs.coupled import held_by, with_all_that_is_taken, within_required
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_of_a_snapshot
@@ -116,7 +117,7 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        known = judge_composite(statement, failure, facts) or judge_lacking(statement, failure)
+        known = judge_composite(statement, failure, facts) or judge_default(statement, failure, facts) or judge_lacking(statement, failure)
         return known or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None

@@ -12,6 +12,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.logs.build_words import advise_build, explain_build, needs_torch, quote_build
+from envdoctor.logs.further_causes import FURTHER, of_this_environment, with_fork
 from envdoctor.logs.gone_modules import GONE, say_later
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
@@ -41,7 +42,7 @@ _WHOSE = (
     re.compile(rf"Failed to fetch wheel: (?P<name>{_NAME})==(?P<version>[\w.+!-]{{1,40}})"),
     # What rustc and nvcc print of a source whose folder has the package's name.
     re.compile(r"--> (?P<name>tokenizers|safetensors|pydantic-core|tiktoken|cryptography|orjson)(?:-lib|-python)?/src/"),
-    re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends"),
+    re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})(?:@(?P<version>[\w.+!-]{{1,40}}))?[`'] depends"),
 )
 _STOPPED = re.compile(
     rf"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build(?! {_ARTICLE})|"
@@ -241,7 +242,7 @@ _CAUSES = (
         "the compiler was killed for want of memory",
         "set MAX_JOBS=2 and build again",
     ),
-    *(_Cause(*gone) for gone in GONE),
+    *(_Cause(*gone) for gone in (*GONE, *FURTHER)),
     _Cause(
         re.compile(r"use_2to3 is invalid|module 'pkgutil' has no attribute 'ImpImporter'"),
         "its source is older than the Python or the setuptools that build it",
@@ -329,6 +330,7 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     lack, advice, at_line = cause or _unexplained(
         lines, name, version if name == collected else "", python, stopped, windows=facts.value("os") == "windows"
     )
+    lack, advice = of_this_environment(lack, tuple(line for _, line in lines)), with_fork(name, advice)
     lacks = _IMPORTS.match(lack)
     headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")

@@ -107,4 +107,44 @@ COMPILED = (
         "the Visual C++ Redistributable (2015 to 2022, x64); the folder of the missing library in PATH before the start; the package anew",
         sure=False,
     ),
+    # torchvision/extension.py, torchaudio/_extension/utils.py; the index of PyTorch has a folder for each CUDA.
+    StatedMessage(
+        r"PyTorch and (?P<name>[Tt]orch(?:vision|[Aa]udio)) were compiled with different CUDA (?:major )?versions\. PyTorch has CUDA "
+        r"[Vv]ersion ?[= ] ?(?P<one>\d{1,2})\.(?P<two>\d) (?:and|whereas) [Tt]orch(?:vision|[Aa]udio) has CUDA [Vv]ersion ?[= ] ?"
+        r"(?P<got>\d{1,2}\.\d)",
+        "{name} was built for CUDA {got}, and torch for CUDA {one}.{two}",
+        "one of the two was installed or upgraded without the other, or from another index; the numbers are those of the builds, not "
+        "of the driver",
+        "pip install --force-reinstall torch torchvision torchaudio --index-url https://download.pytorch.org/whl/cu{one}{two}, all in one "
+        "command (with the releases that are there, to keep them); a notebook starts anew after it",
+        package="torchvision",
+    ),
+    # torch_scatter/__init__.py and its kin; https://data.pyg.org/whl
+    StatedMessage(
+        r"PyTorch and (?P<name>torch_(?:scatter|sparse|cluster|spline_conv)|pyg_lib) were compiled with different CUDA versions\. PyTorch "
+        r"has CUDA version (?P<one>\d{1,2})\.(?P<two>\d) and \w{4,20} has CUDA version (?P<got>\d{1,2}\.\d)",
+        "{name} was built for CUDA {got}, and torch for CUDA {one}.{two}",
+        "each of its wheels is for one torch and one CUDA",
+        "pip install --force-reinstall --no-deps {name} -f https://data.pyg.org/whl/torch-VERSION+cu{one}{two}.html, VERSION that of torch "
+        "(torch.__version__)",
+        package="torch",
+    ),
+    # https://github.com/patientx-cfz/comfyui-rocm/issues/8: triton compiles its launcher when a kernel first runs.
+    StatedMessage(
+        r"include file 'Python\.h' not found|fatal error C1083: .{1,80}['\"\u201c\u201e\u00ab]Python\.h\b"
+        r"|LNK1104: .{1,60}python3\d{1,2}\.lib"
+        r"|cannot find -lpython3\d{1,2}$|Failed to find Python libs|library 'python3\d{1,2}' not found",
+        "Something is compiled against Python, and this Python has not its folders include and libs (Python.h, python3X.lib)",
+        "the embedded Python of a portable program (ComfyUI's python_embeded and others) comes without them; triton, sageattention and "
+        "torch.compile compile a small part when they first run",
+        "copy the folders include and libs of a full Python of the same release (3.12 for 3.12, from python.org) beside the python.exe "
+        "that runs; or an environment of a full Python in its place",
+    ),
+    StatedMessage(
+        r"fatal error: '(?:<)?Python\.h(?:>)?' file not found",
+        "Something is compiled against Python while its headers are not there: Python.h is missing",
+        "clang looks where this Python says that its headers are, and the distribution keeps them in a package of its own",
+        "python3-dev (Debian, Ubuntu), python3-devel (Fedora); on a Mac xcode-select --install, and Homebrew's, conda's or uv's Python, "
+        "which bring them along",
+    ),
 )

@@ -21,7 +21,10 @@ _NOT_FOUND = re.compile(rf"^\s*- (?P<name>[\w.-]{{1,80}})==?[\w.]{{1,40}}={_BUIL
 _NOT_INSTALLABLE = re.compile(rf"─ (?P<name>[\w.-]{{1,80}}) ==[\d.]{{1,20}} {_BUILD} is not installable")
 _SYSTEM = re.compile(r"nothing provides __(?P<system>unix|linux|osx|win|glibc|cuda)\b")
 _PRIORITY = re.compile(r"package \S{1,120} is excluded by strict repo priority")
-_SEVERAL = 3
+# "nlp=0.4.0=pypi_0": what conda list --export writes of a package that pip had installed. conda has no such build anywhere:
+# https://github.com/goodbai-nlp/Sem-Dialogue/issues/7
+_OF_PIP = re.compile(r"^\s*(?:- )?(?P<name>[A-Za-z][\w.-]{0,80})==?(?P<version>[\w.!+]{1,40})=pypi_0\s*$")
+_SEVERAL, _MOST_NAMED = 3, 8
 _NO_BUILDS = (
     "conda env export --no-builds (or --from-history) where it was made; or take the builds off the lines (name=version), and leave "
     "out what only that system has"
@@ -31,6 +34,8 @@ _NO_BUILDS = (
 def judge_conda_export(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int, str] | None:
     """Whether conda refuses builds that another system, or a channel that is left out, has; with the first line that says so."""
     lines = tuple(lines)
+    if (by_pip := _judge_by_pip(lines)) is not None:
+        return by_pip
     absent: dict[str, tuple[int, str]] = {}
     excluded: dict[str, tuple[int, str]] = {}
     listing, system = False, ""
@@ -59,6 +64,24 @@ def judge_conda_export(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[
     detail = f"{len(absent)} of its lines {name} a build ({', '.join(list(absent)[:4])}) that no channel has for this system{there}"
     headline = "The environment file was exported with its builds, on another system or from a channel that no longer has them"
     return _hit(headline, detail, _NO_BUILDS), number, line
+
+
+def _judge_by_pip(lines: tuple[tuple[int, str], ...]) -> tuple[Hit, int, str] | None:
+    """Lines of a list that conda cannot install, since pip had installed them where it was written."""
+    if not any(LISTS_ABSENT.search(line) for _, line in lines):
+        return None
+    found = [(number, line, told) for number, line in lines if (told := _OF_PIP.match(line)) is not None]
+    if not found:
+        return None
+    few = [f"{told['name']}=={told['version']}" for _, _, told in found[:_MOST_NAMED]]
+    more = " and the others" if len(found) > len(few) else ""
+    headline = "The list names packages that pip had installed (their build is pypi_0), and conda's channels have none of these"
+    detail = f"conda list --export writes them among its own: {', '.join(few[:4])}"
+    advice = (
+        f"take the lines with pypi_0 out of the list, and after conda pip install {' '.join(few)}{more}; where the environment is still "
+        "there conda env export > environment.yml writes such packages under pip:, and conda env create -f environment.yml installs them"
+    )
+    return _hit(headline, detail, advice), found[0][0], found[0][1]
 
 
 def _hit(headline: str, detail: str, advice: str) -> Hit:

@@ -10,6 +10,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.card_sentences import NO_BFLOAT16
+from envdoctor.logs.checked_imports import CHECKED, tell_checked
 from envdoctor.logs.demands import Demand
 from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.last_resort import named_in
@@ -144,14 +145,17 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
             f"python -c 'import {hidden['name']}' with the Python that runs prints why it fails; where it lacks a name of another package: "
             f"pip install -U {' '.join(names)}, with what it imports (for sentence-transformers also huggingface_hub), and a restart"
         )
-    if len(lacking) > 1:
+    checked = CHECKED.search(failure.message)
+    if checked is not None:
+        detail, advice = tell_checked(names, checked["first"] or "", who, facts)
+    if len(lacking) > 1 and checked is None:
         # One of them alone leaves the same message.
         together = " ".join(lacking)
         advice = f"python -m pip install -U {together}, all of them, with the Python that runs; a new environment where it still says so"
     told = _BESIDE.search(failure.message)
     beside = name if told is not None and (name := package_of(told["name"].lower())) in listed() else ""
     packages = named(*names, beside, raised)
-    pins = tuple(pin for name in lacking if name in listed() and len(lacking) == 1 for pin in newest_for(name, facts))
+    pins = tuple(pin for name in lacking if name in listed() and len(lacking) == 1 and checked is None for pin in newest_for(name, facts))
     if lacking and "git+" in quoted(failure.message):
         detail = (
             f"{who} {' and '.join(names)} from a repository: what the index has under that name is not it, and may be what is installed"
@@ -165,8 +169,9 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
         pins=pins,
         edge=f"{raised or 'message'}:{'+'.join(names)}",
         advice=advice,
+        headline="A package that the model's code imports is not there, or lacks a module itself" if checked is not None else "",
     )
-    return with_command(hit, failure) if lacking else hit
+    return with_command(hit, failure) if lacking and checked is None else hit
 
 
 def _nearest(demand: Demand, stated: object) -> tuple[tuple[str, str], ...]:

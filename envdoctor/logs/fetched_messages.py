@@ -216,6 +216,7 @@ FETCHED = (
         "a file of the tokenizer or model that is not in the folder (vocab, merges, tokenizer.model, qwen.tiktoken), or a setting that "
         "is not set",
         "compare the folder with the model's files on the hub and fetch what is missing; else the argument of the last line of one's own",
+        sure=False,
     ),
     StatedMessage(
         r"[Cc]onfig file at '(?P<file>[^']{3,300})' is not a valid JSON file",

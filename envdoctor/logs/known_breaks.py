@@ -17,6 +17,7 @@ from envdoctor.logs.environments import judge_environment
 from envdoctor.logs.hidden_processors import judge_processor
 from envdoctor.logs.nodes_given import judge_ranks
 from envdoctor.logs.project_breaks import PROJECT_BREAKS
+from envdoctor.logs.single_breaks import SINGLE_BREAKS
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.templates_given import judge_template
 from envdoctor.logs.tracebacks import Failure
@@ -348,7 +349,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
 
     ``around`` is what was pasted with it, where that is short.
     """
-    for one in (*BREAKS, *DEVICE_BREAKS, *PROJECT_BREAKS, *WRAPPER_BREAKS):
+    for one in (*BREAKS, *DEVICE_BREAKS, *PROJECT_BREAKS, *WRAPPER_BREAKS, *SINGLE_BREAKS):
         if re.search(one.says, failure.told) and _is_there(one, failure, around) and not _is_refuted(one, facts):
             owner = one.packages[0] if one.packages else "code"
             edge = f"{owner}:{'-'.join(re.findall(r'[a-z0-9]+', one.means.lower())[:6])}"

@@ -33,6 +33,14 @@ _ARRAY = re.compile(r"numpy\.ndarray size changed, may indicate binary incompati
 _CHANGED = re.compile(
     r"numpy\.(?:ndarray|dtype|ufunc) (?:size changed,? (?:may indicate )?binary incompatibility|has the wrong size, try recompiling)"
 )
+# Only what changed, as people put it into the title of a thread.
+_CUT = re.compile(r"^\W{0,4}(?:ValueError: )?numpy\.(?P<what>ndarray|dtype|ufunc) size changed\W{0,4}$")
+_ARRAY_UNTOLD = re.compile(r"numpy\.ndarray size changed(?!.{0,60}Expected)")
+# Their wheels were built for whatever numpy was the newest: https://github.com/MaartenGr/BERTopic/issues/392
+_BUILT_ANEW = (
+    "a compiled module was built for another numpy than the one that is there: which, the import above says (hdbscan and pycocotools are "
+    "the most frequent)"
+)
 _GREW = re.compile(r"has the wrong size, try recompiling\. Expected (\d{1,4}), got (\d{1,4})")
 _UNTOLD = re.compile(r"numpy\.(?:_core|core)\.(?:_?multiarray(?:_umath)?|umath) failed to import")
 _MAJOR = "it was compiled for numpy 1, and numpy 2 is there: numpy below 2, or a release of it that was built for numpy 2"
@@ -61,14 +69,20 @@ def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]
                 packages=packages,
                 pins=(("numpy", specifier),) if specifier else (),
                 edge=f"{whose or 'code'}:{specifier or 'older'}",
-                advice=""
-                if specifier
-                else f"pip install --force-reinstall --no-cache-dir --no-deps --no-binary :all: {whose or 'PACKAGE'}",
+                advice="" if specifier else _build_anew(whose or "PACKAGE"),
             ),
             number,
             line.strip()[:300],
         )
         return
+
+
+def _build_anew(package: str) -> str:
+    return (
+        f"pip install cython setuptools wheel, then pip install --force-reinstall --no-cache-dir --no-deps --no-build-isolation "
+        f"--no-binary {package} {package}, which compiles it for the numpy that is there; without a compiler a later numpy below 2 that "
+        "the others take (numba names the newest that it takes)"
+    )
 
 
 def _only_user(facts: Facts) -> str:
@@ -87,6 +101,10 @@ def _told(line: str) -> tuple[str, str] | None:
         return "a compiled module was built for numpy 1.20 or later, and an older one is there", ">=1.20,<2"
     if (size := _GREW.search(line)) is not None and int(size[1]) < int(size[2]):
         return "a compiled module was built for an older numpy than the one that is there: build or install it again beside this numpy", ""
+    if _ARRAY_UNTOLD.search(line) and ("Warning" not in line) and (_CHANGED.search(line) or _CUT.match(line)):
+        return _BUILT_ANEW, ""
+    if (cut := _CUT.match(line)) is not None and cut["what"] == "dtype":
+        return f"a compiled module does not go with the numpy that is there: mostly {_MAJOR}", "<2"
     # Where the object only grew Cython warns, and nothing is broken.
     if _CHANGED.search(line) and "Warning" not in line and ("Expected " not in line or "ValueError" in line):
         return (

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.shelf import folders, open_package, package_names, pass_packages
 from envdoctor.atlas.signatures import Signature, read
+from envdoctor.atlas.stack import holds, neighbours, places
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
@@ -54,9 +57,18 @@ def left_by_stated(statement: RefusedKeyword, facts: Facts) -> tuple[str, ...]:
     for package in stated:
         bound = open_package(package)
         for module, text in () if bound is None else bound.modules(statement.keyword):
-            found += [(package, f"{module}:{one[1]}") for one in takes.finditer(text)]
+            found += [(package, symbol) for one in takes.finditer(text) if _was_there(symbol := f"{module}:{one[1]}", package, facts)]
     grouped = _by_package(found)
     return tuple(next(iter(grouped.values()))) if len(grouped) == 1 else ()
+
+
+def _was_there(symbol: str, package: str, facts: Facts) -> bool:
+    """Whether the stated release has a function at all: what came later did not refuse anything there."""
+    bound, stated, told = open_package(package), facts.value(f"packages.{package}"), look_up(symbol)
+    if bound is None or told is None or not isinstance(stated, Exact):
+        return True
+    where = places(bound.volume, stated.text) or neighbours(bound.volume, stated.text)
+    return not where or holds(told.there, where)
 
 
 def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> tuple[str, ...]:

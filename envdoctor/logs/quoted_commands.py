@@ -31,6 +31,21 @@ def quoted(message: str) -> str:
     return command if command.count('"') % 2 == 0 and command.count("'") % 2 == 0 else command.rstrip("'\"")
 
 
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`'])")
+_TO_DO = re.compile(
+    r"(?i)\b(?:please|you (?:should|must|need|have to|can)|try|set|use|install|reinstall|make sure|ensure|check|pass|specify|instead of"
+    r"|upgrade|downgrade|add|provide|consider|remove)\b"
+)
+# What helps its makers, and nobody who stands before it.
+_OF_MAKERS = re.compile(r"(?i)open an issue|file (?:a|an) (?:bug|issue)|report (?:this|it|a bug)|bug report|contact|feature request")
+
+
+def told_to_do(message: str) -> str:
+    """The sentences of a message that say what to do; empty where none does."""
+    found = [one for one in _SENTENCES.split(message) if _TO_DO.search(one) and not _OF_MAKERS.search(one)]
+    return " ".join(found)[:300].strip()
+
+
 def with_command(hit: Hit, failure: Failure) -> Hit:
     """A finding with the command that its message gives, before all pins."""
     command = quoted(failure.message)

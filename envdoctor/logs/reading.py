@@ -33,6 +33,7 @@ _SAYS = re.compile(
     r"|error: unrecognized arguments|positional arguments? but \d|required positional argument|does not exist or is not currently imported"
     r"|Descriptors cannot (?:not )?be created directly|^Numpy is not available$|expected scalar type \w+ but found \w+$"
     r"|multiple values for (?:keyword )?argument|incompatible (?:function|constructor) arguments"
+    r"|requires the following packages that were not found in your environment"
     r"|should be the same|must have the same dtype|was removed in|size mismatch for|Expected all tensors to be on"
     r"|mat1 and mat2 shapes|must match the size of tensor|does not match \S{1,40} version|is not a supported wheel|WeightsUnpickler error"
     r"|\brequires \S{1,60} ?[<>=!~]=? ?\d.{0,80}\b(?:got|but|found|have|installed)\b"

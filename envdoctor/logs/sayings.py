@@ -17,7 +17,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.compiled_sentences import says_compiled
 from envdoctor.logs.python_sentences import is_pythons
-from envdoctor.logs.quoted_commands import with_command
+from envdoctor.logs.quoted_commands import told_to_do, with_command
 from envdoctor.logs.torch_sentences import LIBRARIES, says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
 from envdoctor.records import dataclass, replace
@@ -219,7 +219,9 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
         pins=pins,
         edge=edge,
     )
-    return with_command(hit, failure)
+    hit = with_command(hit, failure)
+    to_do = told_to_do(failure.message) if not hit.advice else ""
+    return replace(hit, advice=f"do what the message says: {to_do}") if to_do else hit
 
 
 def _with_carriers(packages: Sequence[str]) -> tuple[str, ...]:

@@ -134,8 +134,9 @@ _FROM_THEIR_PAGE = {
     "simple_knn": ("simple-knn", "build it from the submodule of the project that asks for it"),
     "taming": (
         "taming-transformers",
-        "pip install git+https://github.com/CompVis/taming-transformers.git: 0.0.1 of the package index lacks VectorQuantizer2, which "
-        "latent diffusion imports",
+        "git clone https://github.com/CompVis/taming-transformers and pip install -e ./taming-transformers (or its folder in PYTHONPATH): "
+        "pip install git+... makes a wheel without files of it, and 0.0.1 of the package index lacks VectorQuantizer2, which latent "
+        "diffusion imports",
     ),
     "tinycudann": ("tinycudann", "build it from github.com/NVlabs/tiny-cuda-nn (bindings/torch)"),
     **{

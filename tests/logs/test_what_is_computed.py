@@ -304,7 +304,7 @@ def test_what_came_in_the_place_of_something_else_is_told_with_the_releases_befo
         ("TypeError: 'type' object is not subscriptable", 'python = "3.8"\n', "needs 3.9"),
         ("TypeError: 'type' object is not subscriptable", 'python = "3.10"\n', ""),
         # Python's own sentence, which a package raises of its own
-        ("TypeError: __init__() got an unexpected keyword argument 'cachedir'", "", ""),
+        ("TypeError: __init__() got an unexpected keyword argument 'cachedirs'", "", ""),
     ],
 )
 def test_what_a_sentence_of_the_run_means(log: str, facts: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
