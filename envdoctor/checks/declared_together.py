@@ -17,7 +17,7 @@ from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass, replace
 from envdoctor.world.releases import as_of, exists, release_texts, releases, requires_python
-from envdoctor.world.torch_builds import nearest_variant, other_variants
+from envdoctor.world.torch_builds import nearest_variant, other_variants, torch_beside
 
 CONTRADICT = "requirements-contradict"
 REFUSES_PYTHON = "requirement-refuses-python"
@@ -77,8 +77,8 @@ def _ways_out(name: str, value: Exact | Ranged) -> tuple[tuple[str, str], ...]:
     if name == "python" or not isinstance(value, Exact):
         return ()
     known = _newest_first(release_texts(name))
-    if name == "torch" and (near := nearest_variant(value.text)):
-        return ((name, f"=={near}"),)
+    if (torch := torch_beside(name, value.text)) and (near := nearest_variant(torch)):
+        return ((name, f"=={value.text.partition('+')[0]}+{near.partition('+')[2]}"),)
     sides = (f">{value.text}", f"<{value.text}")
     return tuple((name, side) for side in sides if any(map(version_condition(side).admits, known)))
 
@@ -91,8 +91,9 @@ def _not_there(name: str, value: Exact | Ranged) -> str:
     if not known:
         return ""
     if isinstance(value, Exact):
-        if name == "torch" and (others := other_variants(value.text)):
-            return f"torch {value} was never released: that release was built for {', '.join(others)}"
+        if (torch := torch_beside(name, value.text)) and (others := other_variants(torch)):
+            built = "that release was" if name == "torch" else f"it goes with torch {torch.partition('+')[0]}, and both were"
+            return f"{name} {value} was never released: {built} built for {', '.join(others)}"
         newest = version_condition(f">{known[-1]}").admits(value)
         if "+" in value.text or exists(name, value.text) is not False or (newest and not _ended()):
             return ""

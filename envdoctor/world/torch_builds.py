@@ -80,11 +80,16 @@ def variants(release: str, machine: str = "x86_64") -> tuple[str, ...]:
 def other_variants(version_text: str) -> tuple[str, ...]:
     """The CUDA variants of a release, where the version names one that it never had: ``2.5.0+cu126`` -> cu118, cu121, cu124.
 
-    Nothing where there is such a build, where the label is none of PyTorch's, or where the release is not in the table.
+    Nothing where there is such a build, where the label is none of PyTorch's, or where the release is not in the table. The matrices that
+    the table is from need not name all that was built: a label that releases before and after it have is not denied.
     """
     public, _, label = version_text.partition("+")
     known = variants(public) if variant_cuda(label) is not None else ()
-    return () if label in known else known
+    if label in known:
+        return ()
+    having = [_number(release) for release in releases_listed() if label in variants(release)]
+    minor = _minor(public)
+    return () if having and minor is not None and having[0] < _number(minor) < having[-1] else known
 
 
 def nearest_variant(version_text: str) -> str:
@@ -93,6 +98,23 @@ def nearest_variant(version_text: str) -> str:
     others = sorted(other_variants(version_text), key=lambda one: int(one[2:]))
     below = [one for one in others if int(one[2:]) < int(label[2:])]
     return f"{public}+{(below[-1:] or others[:1])[0]}" if others else ""
+
+
+def torch_beside(name: str, version_text: str) -> str:
+    """The build of torch that a labelled build of torchvision or torchaudio is made for: ``0.21.0+cu128`` -> 2.6.0+cu128; else empty.
+
+    Their wheels name that release of torch, and PyTorch builds them in the variants of that release.
+    """
+    from envdoctor.world.dependencies import dependencies
+
+    public, _, label = version_text.partition("+")
+    if name == "torch":
+        return version_text
+    if name not in ("torchvision", "torchaudio") or not label:
+        return ""
+    asked = next((one.specifier for one in dependencies(name, public) or () if one.name == "torch"), "")
+    exact = re.fullmatch(r"==([\d.]+)", asked)
+    return f"{exact[1]}+{label}" if exact is not None else ""
 
 
 def cuda_builds(cuda: str, machine: str = "x86_64") -> tuple[TorchBuild, ...]:

@@ -111,6 +111,25 @@ def test_a_build_of_torch_that_was_never_made_has_the_nearest_in_its_place(tmp_p
 
 
 @pytest.mark.parametrize(
+    ("line", "torch", "near"),
+    [
+        ("torchaudio==2.6.0+cu128", "2.6.0", "torchaudio==2.6.0+cu126"),
+        ("torchvision==0.21.0+cu128", "2.6.0", "torchvision==0.21.0+cu126"),
+        ("torchvision==0.16.0+cu117", "2.1.0", "torchvision==0.16.0+cu118"),
+    ],
+)
+def test_a_build_beside_torch_that_was_never_made_is_helped_by_no_index(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, torch: str, near: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{line}\n")
+    assert main(["check", str(tmp_path / "requirements.txt")]) == 1
+    out = " ".join(capsys.readouterr().out.replace("|", " ").split())
+    assert f"was never released: it goes with torch {torch}, and both were built for" in out
+    assert f'fix: pip install "{near}" --extra-index-url' in out
+    assert "build-label-without-its-index" not in out
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         "torch==2.6.0+cpu\n",

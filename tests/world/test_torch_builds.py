@@ -133,5 +133,5 @@ def test_a_build_that_a_release_never_had() -> None:
     assert other_variants("2.5.0+cu126") == ("cu118", "cu121", "cu124")
     assert nearest_variant("2.5.0+cu126") == "2.5.0+cu124"
     assert nearest_variant("2.6.0+cu117") == "2.6.0+cu118"
-    for there in ("2.5.0+cu124", "2.5.0", "2.5.0+cpu", "2.5.0+rocm6.2", "99.0+cu124"):
+    for there in ("2.5.0+cu124", "2.5.0", "2.5.0+cpu", "2.5.0+rocm6.2", "99.0+cu124", "2.9.0+cu129"):
         assert (other_variants(there), nearest_variant(there)) == ((), "")

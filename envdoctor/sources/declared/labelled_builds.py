@@ -12,7 +12,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.records import dataclass
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.package_index import Indexes
-from envdoctor.world.torch_builds import other_variants
+from envdoctor.world.torch_builds import other_variants, torch_beside
 
 WITHOUT_INDEX = "build-label-without-its-index"
 
@@ -42,7 +42,8 @@ def is_labelled(requirement: Requirement) -> bool:
     specifier = str(requirement.specifier)
     if canonical(requirement.name) not in _NAMES or _PIN.fullmatch(specifier) is None:
         return False
-    return requirement.name.lower() != "torch" or not other_variants(specifier.lstrip("= "))
+    torch = torch_beside(canonical(requirement.name), specifier.lstrip("= "))
+    return not torch or not other_variants(torch)
 
 
 def say_without_index(lines: Iterable[Labelled], indexes: Indexes, declarations: Declarations) -> None:

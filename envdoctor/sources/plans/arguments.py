@@ -17,7 +17,7 @@ def read_arguments(reader: Reader, table: Table, *above: str) -> None:
     """TrainingArguments at a path of keys, with their defaults."""
     state_arguments(reader, table, *above)
     names = tuple(sorted(key for key in table if isinstance(key, str) and (above or key in FIELDS)))
-    reader.say("plan.arguments", names, *above)
+    reader.say_names("plan.arguments", names, *above)
     for fact, value in DEFAULTS:
         reader.default(fact, value, _DEFAULT)
 

@@ -13,7 +13,7 @@ from envdoctor.facts.published_models import model_of_folder
 from envdoctor.facts.stored_names import stored_in_name
 from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
-from envdoctor.records import dataclass, field
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.plans.settings import Settings
 from envdoctor.sources.stated.stated_value import stated_value
@@ -69,6 +69,13 @@ class Reader:
             self.facts[fact] = Fact(fact, NotUnderstood(plain(word(raw))), origin)
         else:
             self.facts[fact] = Fact(fact, stated_value(fact, raw), origin)
+
+    def say_names(self, fact: str, names: tuple[str, ...], *above: str) -> None:
+        """State the names of settings below a path of keys as the items of a list, each at its own place."""
+        self.say(fact, names, *above)
+        said = self.facts.get(fact)
+        if said is not None and isinstance(said.value, tuple):
+            self.facts[fact] = replace(said, places=tuple(self.origin(*above, name) for name in said.value))
 
     def say_all(self, table: Table, pairs: Iterable[tuple[str, str]], *above: str) -> None:
         """State the fact of each (setting, fact) that the table at a path of keys has."""

@@ -83,7 +83,7 @@ _PASSING = frozenset(
 def state_trl_arguments(reader: Reader, keys: frozenset[str]) -> None:
     """The fields that a configuration of TRL is given: TrainingArguments', and those of its own that not every release has."""
     if names := tuple(sorted(keys & (FIELDS | _PASSING))):
-        reader.say("plan.arguments", names)
+        reader.say_names("plan.arguments", names)
 
 
 def settings_of(file: Path | None) -> Table:

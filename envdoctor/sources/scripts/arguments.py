@@ -117,7 +117,8 @@ def _made(reading: Reading, call: Call, kind: str, spared: frozenset[str]) -> No
     # A field that the file's own class defines is accepted whatever transformers makes of the name.
     own_fields = reading.evaluator.namespaces.own_fields(call.name)
     set_later = later.keys() - call.keywords.keys() - fields.keys() - _OBEYED_LATER
-    claims.state("plan.arguments", tuple(sorted(given.keys() - own_fields - spared - set_later)), call.line, call.scope)
+    names = tuple(sorted(given.keys() - own_fields - spared - set_later))
+    claims.state("plan.arguments", names, call.line, call.scope, tuple((name, call.line_of(name)) for name in names))
     for fact, value in DEFAULTS:
         if fact not in own:
             claims.default(fact, value, "default of TrainingArguments")

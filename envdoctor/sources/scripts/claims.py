@@ -29,6 +29,8 @@ class Claim:
     default: str = ""
     why: str = "no constant"
     quiet: bool = False
+    lines: tuple[tuple[str, int], ...] = ()
+    """The line of each item of a list, where a call writes them on several."""
 
 
 @dataclass(slots=True)
@@ -53,8 +55,8 @@ class Claims:
         at = known.line if known is not None and known.default and known.line else line
         self._add(Claim(fact, value, at if value is not None else line, scope, origin, why))
 
-    def state(self, fact: str, value: FactValue, line: int, scope: Scope | None = None) -> None:
-        self._add(Claim(fact, value, line, scope))
+    def state(self, fact: str, value: FactValue, line: int, scope: Scope | None = None, lines: tuple[tuple[str, int], ...] = ()) -> None:
+        self._add(Claim(fact, value, line, scope, lines=lines))
 
     def unknown(self, fact: str, line: int, scope: Scope | None = None, why: str = "no constant", *, quiet: bool = False) -> None:
         """Say that a call decides a fact and a tree does not show how; ``quiet``: one skip tells it for many facts."""
@@ -107,11 +109,17 @@ class Claims:
             # A setting that is written down says more than a default that happens to be the same.
             told = min(claims, key=lambda claim: (bool(claim.default), claim.line))
             place = plain(self.source.path, 4096)
-            return Fact(name, first.value, self.source.origin(told.line, f"default of {told.default} in {place}" if told.default else ""))
+            origin = self.source.origin(told.line, f"default of {told.default} in {place}" if told.default else "")
+            return Fact(name, first.value, origin, self._places(claims, first.value, told.line))
         if (name not in MISSED and _values(claims) == {None}) or any(claim.quiet for claim in claims):
             return None
         self.skips.append(Skip(self.source.place(first.line), plain(f"{name} is not told: {self._told(claims)}")))
         return None
+
+    def _places(self, claims: list[Claim], value: FactValue, line: int) -> tuple[Origin, ...]:
+        """The place of each item of a list, where the calls that give them keep their lines."""
+        lines = {item: at for claim in reversed(claims) for item, at in claim.lines}
+        return tuple(self.source.origin(lines.get(item, line)) for item in value) if lines and isinstance(value, tuple) else ()
 
     def _behind_training(self, claim: Claim) -> bool:
         """Whether a claim stands behind the last training of its scope: it is about what is done with the result."""
