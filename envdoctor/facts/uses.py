@@ -2,8 +2,8 @@
 
 A script states names (``trl.trainer.SFTTrainer``), calls with what they are given (``trl.SFTTrainer(model, packing=True)``; ``**`` where
 more may be given than is shown), methods that the file defines (``def transformers.Trainer.compute_loss(self, model)``), what it puts in
-the place of an attribute (``?.state_dict = peft.get_peft_model_state_dict``), variables (``env:HF_HOME=/data``) and commands
-(``$ swift sft``). ``?`` is an object whose class the file does not show.
+the place of an attribute (``?.state_dict = peft.get_peft_model_state_dict``; of the ``forward`` of another package's class by its name),
+variables (``env:HF_HOME=/data``) and commands (``$ swift sft``). ``?`` is an object whose class the file does not show.
 """
 
 from __future__ import annotations
@@ -184,12 +184,13 @@ def is_meant(pattern: str, use: str) -> bool:
     if wanted.kind == "command":
         return f"{found.name} ".startswith(f"{wanted.name} ")
     if wanted.kind == "store":
-        return wanted.name == found.name and _is_name(wanted.value or "", found.value or "")
+        target = wanted.name == found.name or (not wanted.name.startswith("?") and _is_name(wanted.name, found.name))
+        return target and _is_name(wanted.value or "", found.value or "")
     return _is_name(wanted.name, found.name) and _is_given(wanted, found)
 
 
 _PATTERN = re.compile(
-    r"env:\w+(?:=\S+)?|\$ \S.*|\?\.\w+ = [\w.*]+|"
+    r"env:\w+(?:=\S+)?|\$ \S.*|[\w.*?]+\.\w+ = [\w.*]+|"
     rf"(?:def )?(?:\?|[a-z_][\w*]*|{'|'.join(sorted(_CAPITAL))})"
     r"(?:\.[\w*]+)*(?:\([^(),=\s]+(?:=[^(),\s]+)?(?:, [^(),=\s]+(?:=[^(),\s]+)?)*\)|\(\))?"
 )

@@ -316,6 +316,8 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
             yield COMPILES_NOTHING, store.line
         if replaced is not None and _is_elsewhere(replaced):
             yield f"{_UNKNOWN}.{store.key} = {SOME}", store.line
+            if store.key == "forward":
+                yield f"{replaced}.{store.key} = {SOME}", store.line
         for node, scope in _written(reading, store.value, store.scope):
             name = reading.dotted(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
             if name is not None and _is_elsewhere(name):

@@ -25,6 +25,12 @@ SHOWS: dict[str, str] = {
     "transformers.AdamW": "from transformers.optimization import AdamW",
     "transformers.deepspeed.*": "from transformers.deepspeed import HfDeepSpeedConfig",
     "transformers.integrations.deepspeed.*": "from transformers.integrations.deepspeed import HfDeepSpeedConfig",
+    "transformers.*.LlamaAttention.forward = *": (
+        "from transformers.models.llama.modeling_llama import LlamaAttention\nimport mine\nLlamaAttention.forward = mine.forward"
+    ),
+    "transformers.*.GemmaAttention.forward = *": (
+        "import transformers\ndef own(self): ...\ntransformers.models.gemma.modeling_gemma.GemmaAttention.forward = own"
+    ),
     "trl.DPOConfig(beta)": "from trl import DPOConfig\nDPOConfig('out', beta=0.1)",
     "trl.DPOTrainer(args=trl.DPOConfig)": "from trl import *\nDPOTrainer(args=DPOConfig('out'))",
     "trl.DPOTrainer(args=transformers.TrainingArguments|transformers.Seq2SeqTrainingArguments)": (
