@@ -15,6 +15,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.world.releases import as_of, release_texts, releases
+from envdoctor.world.wheel_pythons import wheels_of
 
 PROJECT = "the project itself"
 ELSEWHERE = "not of the index"
@@ -54,7 +55,7 @@ def taken(
     declared = _declared(facts)
     if facts.closed or not declared:
         return facts
-    python = _python(facts)
+    python = _python(facts, declared)
     roots = tuple(sorted((name, f"=={value}" if isinstance(value, Exact) else value.text) for name, value in declared.items()))
     system, machine = facts.text("os") or "linux", facts.text("machine") or "x86_64"
     found = _walk(roots, tuple(sorted(constraints)), python, system, machine, as_of(), apart, tuple(sorted(elsewhere)))
@@ -90,12 +91,20 @@ def _declared(facts: Facts) -> dict[str, Exact | Ranged]:
     }
 
 
-def _python(facts: Facts) -> str:
+def _python(facts: Facts, declared: Mapping[str, Exact | Ranged]) -> str:
+    """The stated Python; else the likeliest that the project admits and that the pinned torch, which has wheels alone, is there for."""
     value = facts.value("python")
     if isinstance(value, Exact):
         return ".".join(value.text.split(".")[:2])
     admits = version_condition(value.text).admits if isinstance(value, Ranged) else None
-    return next((one for one in _PYTHONS if admits is None or admits(exact(f"{one}.5")) or admits(exact(f"{one}.0"))), _PYTHONS[0])
+    admitted = [one for one in _PYTHONS if admits is None or admits(exact(f"{one}.5")) or admits(exact(f"{one}.0"))]
+    torch = declared.get("torch")
+    wheels = wheels_of("torch", torch.text.partition("+")[0]) if isinstance(torch, Exact) else None
+    system = facts.text("os") or "linux"
+    # On Windows the first releases come from an index of their own, for the same Pythons.
+    systems = (system,) if wheels is None or system in {**wheels.minors, **wheels.since} else tuple({**wheels.minors, **wheels.since})
+    suited = [one for one in admitted if wheels is not None and any(wheels.suit(int(one[2:]), each) for each in systems)]
+    return next(iter((*suited, *admitted)), _PYTHONS[0])
 
 
 @dataclass(slots=True)

@@ -278,7 +278,7 @@ def _possible_one(sheet: Sheet, diagnosed: Diagnosed, *, of_log: bool) -> None:
     finding = diagnosed.finding
     within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
     sheet.line(f"{finding.headline or finding.rule.title}{within} [{finding.rule.id}]", 2)
-    if finding.newest:
+    if finding.newest and finding.detail:
         sheet.line(finding.detail, 4)
         cure = next((cure for cure in diagnosed.cures if cure.pins), None)
         if cure is not None:

@@ -186,3 +186,13 @@ def test_the_order_of_the_lines_is_of_no_matter(wanted: dict[str, str], chance: 
     mixed = list(lines)
     chance.shuffle(mixed)
     assert versions(taken(declared(*mixed))) == versions(taken(declared(*lines)))
+
+
+@pytest.mark.parametrize(
+    ("torch", "system", "major"), [("1.4.0", "linux", "1"), ("1.7.0", "linux", "1"), ("1.4.0", "windows", "1"), ("1.13.1", "linux", "2")]
+)
+def test_what_is_taken_runs_on_a_python_that_the_pinned_torch_has_wheels_for(torch: str, system: str, major: str) -> None:
+    """numpy 2 has no wheel for Python 3.8 or older, and torch 1.4 none for a newer one."""
+    facts = {name: fact for name, fact in declared(f"torch=={torch}", "h5py").items() if name != "python"}
+    found = taken(Facts(facts).with_facts([Fact("os", system, Origin("facts.toml"))]))
+    assert versions(found)["numpy"].partition(".")[0] == major
