@@ -137,6 +137,10 @@ class Takes:
             mask = self._masks[spans] = read(spans, self._places)
         return kind, name, mask, guard, place
 
+    def mask_of(self, spans: str) -> int:
+        """The releases of a text of spans, as a mask over those of the package."""
+        return read(spans, self._places)
+
     def line_of(self, take: Take, place: int) -> int:
         """The line on which a take stands in a release; 0 where it does not."""
         for part in take.lines.split(","):

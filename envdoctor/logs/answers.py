@@ -5,7 +5,6 @@ Without an atlas there is no answer, and the finding says what the error says.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
@@ -25,16 +24,15 @@ from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.composite_configs import judge_composite
 from envdoctor.logs.config_defaults import judge_default
-from envdoctor.logs.coupled import held_by, with_all_that_is_taken, within_required
+from envdoctor.logs.coupled import held_by, with_all_of_callers, with_all_that_is_taken, within_required
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_of_a_snapshot
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, likely_place, older_or_between, on_both_sides
-from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
+from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of, named_after
 from envdoctor.logs.hollow_packages import judge_without_cuda
 from envdoctor.logs.lacking_settings import judge_lacking
-from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.loaded_objects import judge_loaded, judge_older_module, judge_set_later
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
@@ -57,8 +55,10 @@ from envdoctor.logs.statements import (
     TooManyArguments,
 )
 from envdoctor.logs.syntax_nodes import judge_node
+from envdoctor.logs.tested_pins import of_torch
 from envdoctor.logs.through_subclasses import asked_through
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.who_is_shown import callers_meant, stays_with
 from envdoctor.records import replace
 from envdoctor.world.import_names import package_of
 
@@ -67,7 +67,6 @@ TWINS = ("pytorch-lightning", "lightning")
 _MOVES_WITH = {"unsloth-zoo": "unsloth"}
 # Whose names every script uses by itself: np.bool.
 _EVERYBODYS = frozenset(("numpy", "torch", "pandas"))
-_LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
@@ -177,6 +176,7 @@ def _classes_meant(statement: MissingMember, failure: Failure, facts: Facts) -> 
         return
     for passed in (False, True):
         yield _nearest_owner(classes_called(statement.cls, failure, passed=passed), failure)
+    yield named_after(statement, failure)
     yield derived_from(statement, failure)
     yield members_given(statement, failure)
     yield classes_anywhere(statement.cls, failure, facts)
@@ -277,19 +277,23 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
             when = f"so in {write(asked.gone, volume.releases)}; what the releases before take is not shown by their source"
     if not asked.there:
         when = absent_everywhere(asked)
+    likely = callers_meant(asked, failure, facts, everybodys=volume.name in _EVERYBODYS)
     suits = asked.there & with_all_that_is_taken(asked.symbol.partition("(")[0], caller, volume, facts)
+    suits = suits or asked.there & with_all_of_callers([(one.package, one.asking) for one in likely], volume)
     good = _good(replace(asked, there=suits) if suits else asked, volume, place, unread=bool(between))
     good = within_required(volume.name, good, facts)
     held = held_by(volume.name, good, facts)
-    if held and release:
+    if (held and release) or (volume.name == "triton" and not release):
         good = []  # one of two that are released for each other moves alone nowhere
-    likely = _likely_callers(asked, failure, facts)
     # What moved under its users is put back first; that they have followed since is the other way.
     came = good and asked.there >> (len(volume.releases) - 1) & 1 and not asked.told
-    guessed = () if came else tuple(pin for one in likely for pin in one.pins())  # who is too old is raised, and nobody who may ask lowered
+    among = bool(likely) and likely[0].among
+    # Who is too old is raised, and nobody who may ask lowered; torch is often what stays.
+    guessed = () if among or (came and volume.name != "torch") else tuple(pin for one in likely for pin in one.pins())
     pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *guessed)))
     if likely:
-        taking += f"; of what was read, {' and '.join(one.words() for one in likely)} {'asks' if len(likely) == 1 else 'ask'} for it"
+        who = " and ".join(one.words() for one in likely) + (", among others," if among else "")
+        taking += f"; of what was read, {who} {'asks' if len(likely) == 1 else 'ask'} for it"
     beyond = bool(between) and not place  # of before the first release that was read: nobody knows where it was then
     there = "" if asked.told or asked.maybe or asked.unsure or beyond else instead(asked, place)
     detail = _told(asked, caller, facts, release, when) + taking + there
@@ -310,6 +314,10 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     everybodys = volume.name in _EVERYBODYS
     advice, by_hand = ("", "") if beyond else change_of_code(asked, place, caller.package, caller.where, everybodys=everybodys)
+    if among and not by_hand:
+        by_hand = stays_with(volume.name, likely)
+    if volume.name == "triton" and not release and (bound := of_torch("triton", facts)) is not None:
+        by_hand = by_hand or bound[1]
     if moves_with and not pins:
         advice = f"pip install --upgrade {moves_with} {volume.name}: the two are released for each other"
     if held and release and not pins and not advice:
@@ -326,14 +334,6 @@ def _is_made_by_none(asked: Asked, where: tuple[int, ...]) -> bool:
     return (
         asked.family in (ATTRIBUTE, NAME) and not asked.told and len(where) == 1 and bool(asked.there) and not asked.there >> where[0] & 1
     )
-
-
-def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[LikelyCaller, ...]:
-    """Who may have asked, where nobody printed a frame or a line of code that says so."""
-    everybodys = asked.family == ATTRIBUTE and asked.bound.volume.name in _EVERYBODYS and asked.symbol.count(".") == 1
-    if failure.frames or asked.told or everybodys or _LINE_OF_CODE.search(failure.near):
-        return ()
-    return likely_callers(asked.symbol, asked.bound.volume.name, facts)
 
 
 def _good(asked: Asked, volume: Volume, place: int, *, unread: bool) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from envdoctor.atlas.answers import Answer, owner_of
 from envdoctor.atlas.answers import answer as look_up
-from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.world.releases import release_texts
 
 NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
+# c10/core/ScalarType.h of torch 2.1.0 has both types, and torch/_C/__init__.pyi from 2.2.0 on.
+_EARLIER = {"torch.float8_e4m3fn": "2.1.0", "torch.float8_e5m2": "2.1.0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ def symbol_of(symbol: str, family: str) -> Asked | None:
     told = None if bound is None else look_up(symbol)
     if bound is None or told is None:
         return None
+    told = _with_earlier(symbol, told, bound)
     plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
     unknown = bound.volume.all & ~told.there & ~told.gone
     newest = told.there >> (len(bound.volume.releases) - 1) & 1
@@ -54,6 +57,16 @@ def symbol_of(symbol: str, family: str) -> Asked | None:
     if not told.there and not maybe and not (plain and _is_older(bound, told.gone)):
         return None
     return Asked(symbol.replace(":", "."), family, bound, told.there | maybe, told.gone, maybe=maybe)
+
+
+def _with_earlier(symbol: str, told: Answer, bound: Bound) -> Answer:
+    """The answer, where a compiled part gave a name before its stub had it."""
+    since = _EARLIER.get(symbol.replace(":", "."))
+    places = bound.volume.places
+    if since is None or since not in places:
+        return told
+    also = bound.volume.all & ~((1 << places[since]) - 1)
+    return replace(told, there=told.there | also, gone=told.gone & ~also)
 
 
 def _made_as_it_runs(bound: Bound, there: int, gone: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
@@ -18,13 +18,16 @@ from envdoctor.logs.specifiers import admits
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import release_texts
 
+# They move with torch to the release that is built for it.
+_GO_WITH_TORCH = frozenset(("torchvision", "torchaudio", "torchtext"))
+
 
 def held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:
     """The stated packages that require a release of another one which does not cure it, in words."""
     return tuple(
         (name, f"{stated} requires {package}{spec}")
         for name, stated, spec in _holders(package, facts)
-        if good and not any(_meet(spec, one, package) for one in good)
+        if good and not (package == "torch" and name in _GO_WITH_TORCH) and not any(_meet(spec, one, package) for one in good)
     )
 
 
@@ -73,6 +76,23 @@ def with_all_that_is_taken(symbol: str, caller: Caller, volume: Volume, facts: F
     mask = 0
     for at in exact or asking:
         mask |= _having_all(taken, takes, at, volume)
+    return mask
+
+
+def with_all_of_callers(callers: Sequence[tuple[str, int]], volume: Volume) -> int:
+    """The releases of a package that have all that a likely caller's modules take of it as they are imported, in the first and in the last
+    of its releases that ask, as a mask; 0 where nobody knows. https://github.com/vllm-project/vllm/issues/22482"""
+    mask = 0
+    for package, asking in callers:
+        found = takes_of(package)
+        if found is None or not asking:
+            continue
+        takes = found[1]
+        several = (takes.take(number) for numbers in takes.by_module().values() for number in numbers)
+        taken = [one for one in several if not one.where and not one.call and UNKNOWN not in one.guard.split(" & ")]
+        taken = [one for one in taken if (bound := owner_of(one.name)) is not None and bound.volume.name == volume.name]
+        for at in {(asking & -asking).bit_length() - 1, asking.bit_length() - 1}:
+            mask |= _having_all(taken, takes, at, volume)
     return mask
 
 

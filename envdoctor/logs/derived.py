@@ -87,6 +87,7 @@ from envdoctor.logs.upgrades_asked import judge_upgrade, with_follower
 from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
 from envdoctor.logs.wording import caller_of, describe, named, reasons
+from envdoctor.logs.written_by_unsloth import judge_written
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
@@ -221,8 +222,8 @@ def _states_cause(failure: Failure, last: Failure) -> bool:
 def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, around: str) -> Hit | None:
     """What is known of the very words, whoever else they might be about."""
     hit = (judge_shadowed(statement) or judge_unbuilt(statement, failure)) if isinstance(statement, MissingName) else None
-    hit = hit or judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
-    hit = hit or judge_by_words(statement, failure, facts, around)
+    hit = hit or judge_written(statement, failure, facts) or judge_break(failure, facts, around)
+    hit = hit or judge_wrapped(failure, facts) or judge_guest(statement, failure) or judge_by_words(statement, failure, facts, around)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
         hit = (

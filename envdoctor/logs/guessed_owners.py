@@ -144,6 +144,22 @@ def _made_with(package: str, keyword: str, of_class: str) -> Iterator[str]:
                 yield f"{module}:{cls}"
 
 
+def named_after(statement: MissingMember, failure: Failure) -> tuple[str, ...]:
+    """The trainer of a package whose name a project's own has around a word of its own: ``GRPOEnvTrainer`` is a ``GRPOTrainer``.
+
+    https://github.com/PrimeIntellect-ai/verifiers/issues/50
+    """
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]+", statement.cls) if statement.cls.endswith("Trainer") else []
+    if "".join(words) != statement.cls or any(True for _ in classes_called(statement.cls, failure)):
+        return ()
+    for end in range(len(words) - 2, 0, -1):
+        name = f"{''.join(words[:end])}Trainer"
+        found = tuple(one for one in classes_called(name, failure) if not one.startswith((*_HANDED_ON, _ONE_MODELS)))
+        if found:
+            return found
+    return ()
+
+
 def derived_from(statement: MissingMember, failure: Failure) -> tuple[str, ...]:
     """The classes of packages whose name a class of a project ends with: ``OurTrainer`` is a ``Trainer``."""
     for ending, base in _BASES:

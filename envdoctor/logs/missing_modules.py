@@ -11,9 +11,9 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.built_modules import judge_built
 from envdoctor.logs.demanded import NOT_INSTALLED
 from envdoctor.logs.hollow_packages import HOLLOW, part_of
-from envdoctor.logs.newest import newest_for
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.statements import MissingModule
+from envdoctor.logs.tested_pins import of_torch, pins_with
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import among_installed, caller_of, describe, misspelt, named, reasons
 from envdoctor.world.dependencies import is_required
@@ -98,7 +98,9 @@ def judge_module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | No
         detail = f"{provider} {stated} is stated, and the Python that failed has no module {one.name}: it runs in another environment{asks}"
         edge = f"{caller or 'code'}:{one.name}"
         return Hit(NOT_INSTALLED, True, reasons(provider), detail=detail, packages=named(provider, caller), edge=edge)
-    pins = newest_for(provider, facts) if known else ()
+    pins = pins_with(provider, failure, caller, where, facts) if known else ()
+    bound = of_torch(provider, facts)
+    pins = pins if bound is None else bound[0]
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
     if _RUN_AS_MODULE.search(failure.message):
         detail += f", or it is in another Python than the one that was called: pip show {provider}, as python -m pip of each, tells which"
@@ -111,6 +113,7 @@ def judge_module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | No
     packages = named(provider, caller, beside)
     # What is on no list that is kept here may be on no index, or be somebody else's there.
     advice = "" if known or is_required(provider) else _look_up(top, caller)
+    advice = advice if bound is None else bound[1]
     return Hit(NOT_INSTALLED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller or 'code'}:{one.name}", advice=advice)
 
 

@@ -41,6 +41,10 @@ _FOLDERS = frozenset(("datasets", "evaluate", "kernels", "packaging", "guidance"
 _REMOTE_CODE = re.compile(r"(?:^|[\\/])transformers_modules[\\/]")
 
 
+# What unsloth writes as it is loaded, of the trainers of trl and the models of transformers: unsloth_zoo/compiler.py.
+_WRITTEN_BY_UNSLOTH = re.compile(r"(?:^|[\\/])unsloth_compiled_cache[\\/]")
+
+
 @lru_cache(maxsize=4096)
 def owner_of(path: str) -> tuple[str, str]:
     """The import name of the package that a file belongs to, and the file's module; both empty for the user's own code.
@@ -49,6 +53,8 @@ def owner_of(path: str) -> tuple[str, str]:
     """
     if _REMOTE_CODE.search(path):
         return "transformers_modules", ""
+    if _WRITTEN_BY_UNSLOTH.search(path):
+        return "unsloth", ""
     installed = _INSTALLED.search(path)
     if installed:
         parts = re.split(r"[\\/]", installed[1])
