@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from envdoctor.atlas.answers import definitions, new_keyword, new_places
+from envdoctor.atlas.answers import definitions, new_keyword, new_places, symbol_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.breaks import provider_of
 from envdoctor.atlas.callables import MODULES_OF_TORCH, bases_outside, fields_of, is_member_of, members_of_modules, open_dataclass
@@ -214,10 +214,11 @@ def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack,
     went = [one for one in passed if _went(volume, module, first, one, where[-1])]
     others = [one for one in passed if one not in went]
     of_base = replace(taken, name=known[1][0], call=",".join(["0", *(f"{one}=" for one in others), "*"]))
-    if others:
-        yield from _faults(of_base, stack, opened)
-    if went:
-        yield from _fields_that_went(taken, of_base, went, volume, where[-1], stack, opened)
+    told = [*_faults(of_base, stack, opened)] if others else []
+    yield from told
+    # Of a call that is refused anyhow what no release took is told too: whoever takes one argument out meets the next one.
+    never = [one for one in others if told or went if not fields_of(volume, module, first, one)[0]]
+    yield from _fields_that_went(taken, of_base, went, never, volume, where[-1], stack, opened)
 
 
 def _of_outer(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack, opened: Open) -> Iterator[Fault]:
@@ -239,20 +240,30 @@ def _went(volume: Volume, module: str, name: str, field: str, place: int) -> boo
 
 
 def _fields_that_went(
-    taken: Taken, of_base: Taken, went: list[str], volume: Volume, place: int, stack: Stack, opened: Open
+    taken: Taken, of_base: Taken, went: list[str], never: list[str], volume: Volume, place: int, stack: Stack, opened: Open
 ) -> Iterator[Fault]:
-    """A field that the class had of its own in other releases, and that its base does not take: ``SFTConfig(max_seq_length=)``."""
+    """The fields that the class had of its own in other releases, and that its base does not take: ``SFTConfig(max_seq_length=)``; behind
+    them those that neither of them ever had."""
     provider, own = provider_of(of_base.name, stack), provider_of(taken.name, stack)
     base, bound = (None if one is None else opened(one) for one in (provider, own))
     where = () if provider is None or base is None else standing(base.volume, stack.releases[provider])
     if base is None or own is None or bound is None or not where:
         return
     module, first, _ = split(volume, taken.name)
-    for keyword in went:
-        if refuses_at(base.volume, of_base.name, f"0,{keyword}=,*", where):
-            _, gone = fields_of(volume, module, first, keyword)
-            yield Fault(bound, own, stack.releases[own], taken.name, taken.call, taken.line, gone, place, (keyword,), named=True)
-            return
+    refused_ones = [one for one in (*went, *never) if refuses_at(base.volume, of_base.name, f"0,{one}=,*", where)]
+    keywords: dict[int, list[str]] = {}
+    for keyword in (one for one in refused_ones if one in went):
+        keywords.setdefault(fields_of(volume, module, first, keyword)[1], []).append(keyword)
+    for bad, ones in keywords.items():
+        yield Fault(bound, own, stack.releases[own], taken.name, taken.call, taken.line, bad, place, tuple(ones), named=True)
+    others = tuple(one for one in refused_ones if one in never and _never_had(base.volume, of_base.name, one))
+    if others:
+        yield Fault(bound, own, stack.releases[own], taken.name, taken.call, taken.line, volume.all, place, others, named=True)
+
+
+def _never_had(volume: Volume, name: str, keyword: str) -> bool:
+    """Whether no release took a keyword, for certain."""
+    return symbol_of(volume, f"{name}({keyword})").gone == volume.all
 
 
 def refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:

@@ -69,6 +69,8 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     fact = f"packages.{fault.provider}"
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad | fault.others, fault.place))
     advice = instead or ("" if pins else _what_it_takes(fault))
+    if not advice and fault.named and fault.call and fault.bad == bound.volume.all:
+        advice = f"take out {', '.join(fault.keywords)}: no release that was read takes {'it' if len(fault.keywords) == 1 else 'them'}"
     names = fault.keywords or (full.rpartition(".")[2],)
     several = fault.named and not fault.by_body and len(fault.keywords) > 1
     parts = tuple(_hit(replace(fault, keywords=(one,)), origin, more) for one in fault.keywords) if several else ()

@@ -433,6 +433,29 @@ def test_of_one_call_the_base_is_blamed_for_its_own_fields_alone(tmp_path: Path)
     assert list(told.values()) == [[], [("acme", ("ratio",))], [("user", ("moved",))], [("acme", ("ratio",)), ("user", ("moved",))]]
 
 
+def test_all_that_a_call_of_such_a_dataclass_passes_in_vain_is_told(tmp_path: Path) -> None:
+    base = "from dataclasses import dataclass\n@dataclass\nclass Args:\n    out: str\n    {}: int = 1\n"
+    lib = {"1.0": {"acme/__init__.py": base.format("ratio")}, "2.0": {"acme/__init__.py": base.format("steps")}}
+    more = "from dataclasses import dataclass\nimport acme\n@dataclass\nclass More(acme.Args):\n    extra: int = 2\n"
+    own = {
+        "1.0": f"{more}    early: int = 3\n    also: int = 3\n    late: int = 3\n",
+        "2.0": f"{more}    late: int = 3\n",
+        "3.0": more,
+    }
+    text = "from user import More\nMore('x', early=1, also=1, late=1, never=1)\nMore('x', ratio=1, never=1)\nMore('x', never=1)\n"
+    with atlas_of(tmp_path, {"acme": lib, "user": {release: {"user/__init__.py": one} for release, one in own.items()}}):
+        outline = read_tree(ast.parse(text), text, "__main__")
+        faults = list(faults_of(outline, Stack({"acme": "2.0", "user": "3.0"})))
+        told = [(one.line, one.provider, one.keywords, bin(one.bad)) for one in faults]
+    assert told == [
+        (2, "user", ("early", "also"), "0b110"),
+        (2, "user", ("late",), "0b100"),
+        (2, "user", ("never",), "0b111"),
+        (3, "acme", ("ratio",), "0b10"),
+        (3, "user", ("never",), "0b111"),
+    ]
+
+
 def test_what_stood_after_a_parameter_and_moved_up_is_not_its_new_name(tmp_path: Path) -> None:
     rows = ("where", "where, kept", "kept", "folder, kept")
     lib = {f"{number}.0": {"acme/__init__.py": f"def log(data, {row}): ...\n"} for number, row in enumerate(rows, 1)}
