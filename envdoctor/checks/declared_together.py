@@ -12,6 +12,7 @@ from itertools import combinations
 
 from envdoctor.checks.files_for_pip import declared_packages
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.parts_of_cuda import is_of_another_cuda, parts_as_one
 from envdoctor.facts.fact import OVERRIDE, Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
@@ -52,7 +53,7 @@ def declared_together(facts: Facts) -> tuple[Hit, ...]:
     """
     declared = declared_packages(facts)
     pins = {name: value for name, value in declared.items() if isinstance(value, Exact)}
-    return (*_contradictions(facts, declared, pins), *refusals(facts, pins)) if pins else ()
+    return (*parts_as_one(facts, tuple(_contradictions(facts, declared, pins))), *refusals(facts, pins)) if pins else ()
 
 
 def declared_releases(facts: Facts) -> tuple[Hit, ...]:
@@ -219,10 +220,18 @@ def _waits_for(facts: Facts, admitted: Callable[[], Sequence[str]], name: str, *
             return None
         missing += [] if all(held.values()) else ["python"]
     # The torch of another index than the default one brings a triton of its own, or none.
+    torch = next((one.release for one in demands if one.by == "torch"), "") if name.startswith(OF_A_BUILD) else ""
     cuda = facts.by_name.get("cuda")
-    if (cuda is None or cuda.origin.file is None) and name.startswith(OF_A_BUILD) and any(one.by == "torch" for one in demands):
-        missing.append("cuda")
+    if torch and (cuda is None or cuda.origin.file is None):
+        missing += [] if _names_its_index(facts) else ["cuda"]
+    elif torch and is_of_another_cuda(facts, name, torch):
+        return None
     return tuple(missing)
+
+
+def _names_its_index(facts: Facts) -> bool:
+    """Whether torch is asked for where no command can name another index: among what a conda environment has pip install."""
+    return (facts["packages.torch"].origin.file or "").endswith((".yml", ".yaml"))
 
 
 def demands_hold(facts: Facts, marker: str, pythons: Sequence[str] = ()) -> bool:

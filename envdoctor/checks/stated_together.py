@@ -13,6 +13,7 @@ from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible,
 from envdoctor.checks.files_for_pip import declared_packages, is_declared
 from envdoctor.checks.held_by_both import with_who_holds_it
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.parts_of_cuda import is_of_another_cuda, parts_as_one
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, WHERE_INSTALLED, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import brought_otherwise, lacks_few, scanned_names
@@ -24,8 +25,6 @@ from envdoctor.world.releases import as_of, release_texts
 from envdoctor.world.torch_pythons import has_a_wheel
 
 _PACKAGE = "packages."
-_PARTS = "nvidia-"
-_SEVERAL = 2
 
 
 def stated_together(facts: Facts) -> tuple[Hit, ...]:
@@ -37,34 +36,10 @@ def stated_together(facts: Facts) -> tuple[Hit, ...]:
     absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stated}
     if scanned_names(facts) or not lacks_few(len(absent), len(stated)):
         hits = tuple(hit for hit in hits if hit.packages[1] not in absent)
-    hits = tuple(_parts_as_one(facts, hits))
+    hits = tuple(parts_as_one(facts, hits))
     # A proposed pin is judged with the declared ones.
     said = {name: value for name, value in stated_releases(facts) if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
     return (*hits, *_of_development(facts), *_of_a_third(facts), *refusals(facts, said))
-
-
-def _parts_as_one(facts: Facts, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """The hits, with several parts of CUDA that are of another one than torch's as one: they go together, and torch brings them itself."""
-    parts = [hit for hit in hits if hit.rule == UNMET and hit.packages[0] == "torch" and hit.packages[1].startswith(_PARTS)]
-    if len(parts) < _SEVERAL:
-        yield from hits
-        return
-    first = parts[0]
-    place = facts[f"{_PACKAGE}{first.packages[1]}"].origin
-    told = [f"{hit.packages[1]}{hit.pins[0][1]}" for hit in parts]
-    yield replace(
-        first,
-        because=(("packages.torch", "of another CUDA"),),
-        detail=f"torch {facts.value('packages.torch')} requires {', '.join(told)}",
-        packages=("torch", *(hit.packages[1] for hit in parts)),
-        pins=tuple(pin for hit in parts for pin in hit.pins),
-        file=place.file,
-        line=place.line,
-        edge="nvidia",
-        headline=f"{len(parts)} parts of CUDA are pinned to other releases than torch requires",
-        advice="take the nvidia-* packages out of the list: torch brings its own",
-    )
-    yield from (hit for hit in hits if hit not in parts)
 
 
 def stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
@@ -277,6 +252,8 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
         return None
     if "+" in value.text and wanted.name.startswith(OF_A_BUILD):
         return None  # what the index's build requires is of another CUDA
+    if name == "torch" and is_of_another_cuda(facts, wanted.name, value.text):
+        return None
     because = ((f"{_PACKAGE}{name}", f"requires {requirement}"),)
     by_transformers = name == "transformers" and refused_by_transformers(value, wanted.name)
     place = facts[f"{_PACKAGE}{name}"].origin
