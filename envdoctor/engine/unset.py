@@ -123,11 +123,9 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
 def _checkpointing(facts: Facts) -> Iterator[Fact]:
     """The variant of checkpointing that ``gradient_checkpointing_enable`` takes where nobody names one."""
     is_five = _all_at_least(facts, "transformers", "5.0.0")
-    if (
-        facts.value("plan.gradient_checkpointing") is True
-        and facts.value("plan.gradient_checkpointing_kwargs") is False
-        and is_five is not None
-    ):
+    # Before 4.35.0 nobody can name one.
+    unnamed = facts.value("plan.gradient_checkpointing_kwargs") is False or _all_at_least(facts, "transformers", "4.35.0") is False
+    if facts.value("plan.gradient_checkpointing") is True and unnamed and is_five is not None:
         yield _default("plan.use_reentrant", not is_five, f"transformers {facts.value('packages.transformers')}")
 
 

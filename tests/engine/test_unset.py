@@ -128,6 +128,13 @@ def test_what_the_loss_is_of(facts: dict[str, object], expected: str | None) -> 
     assert derived(stated(**facts), "plan.objective") == expected
 
 
+@each(("release", "expected"), [("4.28.1", "true"), (">=4.28,<4.29", "true"), ("4.40.0", None), ("5.2.0", None)])
+def test_before_4_35_nobody_can_name_the_other_variant_of_checkpointing(release: str, expected: str | None) -> None:
+    asked = {"plan__gradient_checkpointing": True, "plan__trainer": "transformers", "packages__transformers": release}
+    untold = {"plan__unclear": ("plan.gradient_checkpointing_kwargs",)}
+    assert derived(whole(**asked, **untold), "plan.use_reentrant") == expected
+
+
 @each(("release", "expected"), [("4.51.3", "true"), ("5.0.0", "false")])
 def test_the_variant_of_checkpointing_that_nobody_names(release: str, expected: str) -> None:
     asked = {"plan__gradient_checkpointing": True, "plan__trainer": "transformers", "packages__transformers": release}

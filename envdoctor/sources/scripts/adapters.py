@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 
+from envdoctor.sources.scripts.input_grads import is_near, stays_in_sight
 from envdoctor.sources.scripts.kinds import Known, Symbol, Table
 from envdoctor.sources.scripts.reading import Call, Reading
 
@@ -191,13 +193,12 @@ def _inputs(reading: Reading) -> None:
             reading.claims.state("plan.input_require_grads", True, call.line, call.scope)
         else:
             reading.claims.unknown("plan.input_require_grads", call.line, call.scope)
-    text = reading.source.text
-    near = any(word in text for word in ("require_grads", "prepare_model", "requires_grad", "register_forward_hook"))
+    tree = ast.Module(body=reading.source.body, type_ignores=[])
     wrapped = list(reading.named("peft", "get_peft_model"))
     switched = any(reading.methods("gradient_checkpointing_enable"))
-    if said or near or switched or any(map(reading.imports, ("trl", "unsloth", "swift", "llamafactory"))):
+    if said or switched or is_near(tree) or any(map(reading.imports, ("trl", "unsloth", "swift", "llamafactory"))):
         return
-    if len(wrapped) == 1 and wrapped[0].sure and not _helpers(reading):
+    if len(wrapped) == 1 and wrapped[0].sure and (not _helpers(reading) or stays_in_sight(tree, wrapped[0].node)):
         reading.claims.state("plan.input_require_grads", False, wrapped[0].line, wrapped[0].scope)
 
 

@@ -822,3 +822,32 @@ def test_texts_that_are_filled_up_to_one_length(tmp_path: Path, call: str, padde
     """
     told = {fact.name: fact.value for fact in read(tmp_path, text).facts}
     assert told.get("plan.padding") is padded
+
+
+LOADED = """
+    from transformers import AutoModel, Trainer, TrainingArguments
+    from peft import LoraConfig, get_peft_model
+    from mine import make_data, report
+    model = AutoModel.from_pretrained("a/b")
+    model = get_peft_model(model, LoraConfig(r=8))
+    report("this makes requires_grad wrong")
+    args = TrainingArguments("out", gradient_checkpointing=True)
+    Trainer(model=model, args=args, **make_data()).train()
+    """
+
+
+@pytest.mark.parametrize(
+    ("line", "stated"),
+    [
+        ("", True),
+        ("print(model)", True),
+        ("report(model)", False),
+        ("model = report()", False),
+        ("model.get_input_embeddings().register_forward_hook(report)", False),
+        ("getattr(model, 'enable_input_require_grads')()", False),
+        ("def prepare(model): pass", False),
+    ],
+)
+def test_a_model_that_no_module_of_the_project_gets_is_what_the_file_makes_of_it(tmp_path: Path, line: str, stated: bool) -> None:
+    found = values(read(tmp_path, LOADED.replace("    args =", f"    {line}\n    args =")))
+    assert (found.get("plan.input_require_grads") is False) == stated
