@@ -23,8 +23,8 @@ from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.composite_configs import judge_composite
-from envdoctor.logs.config_defaults import judge_default
 from envdoctor.logs.coupled import held_by, with_all_of_callers, with_all_that_is_taken, within_required
+from envdoctor.logs.early_states import judge_early
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_of_a_snapshot
 from envdoctor.logs.fitting import Fitting
@@ -64,7 +64,7 @@ from envdoctor.world.import_names import package_of
 
 TWINS = ("pytorch-lightning", "lightning")
 # Two that are released for each other: neither moves alone. https://github.com/unslothai/unsloth/issues/2003
-_MOVES_WITH = {"unsloth-zoo": "unsloth"}
+_MOVES_WITH = {"unsloth-zoo": "unsloth", "pydantic-core": "pydantic"}
 # Whose names every script uses by itself: np.bool.
 _EVERYBODYS = frozenset(("numpy", "torch", "pandas"))
 
@@ -116,7 +116,7 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        known = judge_composite(statement, failure, facts) or judge_default(statement, failure, facts) or judge_lacking(statement, failure)
+        known = judge_composite(statement, failure, facts) or judge_lacking(statement, failure)
         return known or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None
@@ -241,9 +241,8 @@ def _only(found: Iterable[Asked | None]) -> Asked | None:
 def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     volume = asked.bound.volume
     stated = facts.value(f"packages.{volume.name}")
-    release = stated.text if isinstance(stated, Exact) else ""
+    release, between = stated.text if isinstance(stated, Exact) else "", ""
     where = places(volume, release) if release else ()
-    between = ""
     if holds(asked.maybe, where):
         return None
     if holds(asked.there, where):
@@ -251,6 +250,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if holds(asked.gone, where):
         place = where[-1]
         when = since(volume, asked.gone, place, asked.there)
+    elif release and (early := judge_early(asked.symbol, asked.family, volume, release, asked.there, failure)) is not None:
+        return early
     elif release:
         # The error itself says that this release, which was not read, is like the neighbour that lacks it.
         like = [one for one in neighbours(volume, release) if asked.gone >> one & 1] or before_it_came(asked, where)

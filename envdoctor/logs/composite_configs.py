@@ -15,6 +15,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.callables_named import classes_of
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.config_defaults import judge_default
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe, named
@@ -34,7 +35,7 @@ _TAKEN = re.compile(
 
 
 def judge_composite(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
-    """The part of a configuration that has the setting; None where the class has no such part in any release."""
+    """The part of a configuration that has the setting, or who no longer gives it; None where the class has no such part in any release."""
     bound = open_package("transformers") if one.cls.endswith("Config") and one.name in _OF_TEXT else None
     for symbol in classes_of(bound, one.cls) if bound is not None else ():
         own = look_up(f"{symbol}.{one.name}")
@@ -56,7 +57,7 @@ def judge_composite(one: MissingMember, failure: Failure, facts: Facts) -> Hit |
             advice=f"config.{part}.{one.name} (config.get_text_config().{one.name} serves both kinds of models) in that line; "
             f"a release of {caller.package or 'that code'} that knows models of several parts",
         )
-    return None
+    return judge_default(one, failure, facts)
 
 
 def judge_taken(failure: Failure, facts: Facts) -> Hit | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.logs.adapter_fields import judge_adapter_field
 from envdoctor.logs.adapter_kinds import judge_adapter_kind
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
@@ -222,7 +223,7 @@ def _states_cause(failure: Failure, last: Failure) -> bool:
 def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, around: str) -> Hit | None:
     """What is known of the very words, whoever else they might be about."""
     hit = (judge_shadowed(statement) or judge_unbuilt(statement, failure)) if isinstance(statement, MissingName) else None
-    hit = hit or judge_written(statement, failure, facts) or judge_break(failure, facts, around)
+    hit = hit or judge_written(statement, failure, facts) or judge_adapter_field(statement, facts) or judge_break(failure, facts, around)
     hit = hit or judge_wrapped(failure, facts) or judge_guest(statement, failure) or judge_by_words(statement, failure, facts, around)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None

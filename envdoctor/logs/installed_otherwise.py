@@ -29,6 +29,11 @@ _SINCE = {
     "typing": "3.5",
     "futures": "3.2",
 }
+# Modules that come with another distribution, and are none themselves: https://github.com/JarodMica/dataset-maker/issues/13
+PARTS = {
+    "pkg-resources": "leave the line out: pkg_resources is a part of setuptools (pip install 'setuptools<82': 82.0.0 has it no more); "
+    "pip freeze of an old Debian wrote pkg-resources==0.0.0 by mistake",
+}
 # The releases whose metadata pip refuses from 24.1 on: the wheels that the rule about them names.
 _OLD_METADATA = {"omegaconf": ">=2.0.1,<2.1.1", "pytorch-lightning": ">=1.5.4,<1.8.4"}
 
@@ -49,6 +54,8 @@ def advise(one: Unavailable, python: str, *, known: bool) -> str:
         older = f"; under a Python for which {release} has wheels" if one.offered else ""
         return f'pip install "{wanted}" --extra-index-url https://download.pytorch.org/whl/{label}{older}'
     name = canonical(one.name)
+    if name in PARTS:
+        return PARTS[name]
     since = _SINCE.get(name, "")
     if since or name.replace("-", "_") in sys.stdlib_module_names:
         return f"leave {one.name} out of the requirements: Python has it itself{f' since {since}' if since else ''}"

@@ -150,9 +150,33 @@ def _tell_unset(symbol: str, volume: Volume, release: str, gone: int, caller: st
     )
 
 
+# A helper in a package's folder _internal, which its own files alone import: https://github.com/open-webui/pipelines/issues/370
+_INTERNAL = re.compile(r"(?P<module>[a-z]\w*\._internal(?:\.\w+)*)[.:](?P<name>[a-z_]\w*)")
+_BESIDE = {"pydantic": "pydantic pydantic-core"}
+
+
+def _of_two_releases(module: str, name: str, family: str, package: str, release: str) -> Hit:
+    wanted = _BESIDE.get(package, package)
+    wanted = wanted.replace(package, f"{package}=={release}", 1) if release else wanted
+    return Hit(
+        family,
+        True,
+        (),
+        detail=f"{module} is for {package}'s own files alone, so that it is one of these that asks it for {name}: an install over another "
+        "one, two folders of site-packages, or a program that ran while it was upgraded",
+        packages=(package,),
+        edge=f"{package}:{module}.{name}",
+        headline=f"The files of {package} are of two releases",
+        advice=f"pip install --force-reinstall --no-cache-dir {wanted}, and start the program (kernel, container, pod) anew, out of "
+        "a fresh environment where it stays",
+    )
+
+
 def judge_mixed(symbol: str, family: str, package: str, release: str, failure: Failure) -> Hit | None:
     """A package whose own file imports what the package does not have; None where the import is another one's."""
     last = failure.frames[-1] if failure.frames else None
+    if last is None and not failure.near and (found := _INTERNAL.fullmatch(symbol)) is not None:
+        return _of_two_releases(found["module"], found["name"], family, package, release)
     if last is None or package_of(last.package) != package or "import" not in last.text or symbol.rpartition(".")[2] not in last.text:
         return None
     if family == MODULE and not release:

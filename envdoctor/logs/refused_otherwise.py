@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
+from envdoctor.logs.installed_otherwise import PARTS
 from envdoctor.logs.installer_rules import CONTRADICT, NO_FILE
 from envdoctor.logs.refusal import Refusal, Unavailable
 
@@ -63,6 +65,8 @@ def judge_no_package(one: Unavailable, *, known: bool) -> Hit:
             f"leave {one.name} out where nothing imports it (grep -rn {one.name.replace('-', '_')} .); else the name that pypi.org has, or "
             "the git+https address that the project names"
         )
+    if canonical(one.name) in PARTS:
+        detail, advice = "a module of another distribution, and none itself", PARTS[canonical(one.name)]
     return Hit(NO_FILE, True, (), detail=detail, packages=(one.name,), edge=one.name, headline=headline, advice=advice)
 
 

@@ -7,11 +7,21 @@ from pathlib import Path
 import pytest
 
 from envdoctor.logs.quoted_commands import told_to_do
+from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
 LACKS = (
     "ImportError: This modeling file requires the following packages that were not found in your environment: {0}. Run `pip install {0}`"
 )
+ADAPTER = "TypeError: LoraConfig.__init__() got an unexpected keyword argument '{}'"
+UTILS = "acme/_internal/_utils.py"
+ATLAS = {
+    "acme": {
+        "1.0": {"acme/__init__.py": "", "acme/_internal/__init__.py": "", UTILS: ""},
+        "2.0": {"acme/__init__.py": "class Late: pass\n", "acme/_internal/__init__.py": "", UTILS: "def deep_copy(): pass\n"},
+    }
+}
+NAME = "ImportError: cannot import name '{}' from '{}'"
 GELU = "TypeError: gelu() got an unexpected keyword argument 'approximate'"
 CONFIG = "AttributeError: 'VoxTalkerConfig' object has no attribute '{}'"
 INTERNAL = "SystemError: initialization of _internal failed without raising an exception"
@@ -37,6 +47,8 @@ FROM_PIP = (
         pytest.param(CONFIG.format("pad_token_id"), "", "transformers 5 no longer", "4.57.6", id="5"),
         pytest.param(CONFIG.format("is_decoder"), "transformers = '5.0.0'", "5.0.0 gives it to",
                      "'is_decoder', False", id="another setting"),
+        pytest.param(ADAPTER.format("loftq_config"), "", "saved by a newer peft", "'peft': '==0.9.0'", id="nearest"),
+        pytest.param(ADAPTER.format("layer_replication"), "peft = '0.8.2'", "by a newer peft", "'peft': '==0.10.0'", id="stated peft"),
         pytest.param(INTERNAL, "", "numba", "1.23.5", id="numba"),
         pytest.param(INTERNAL, "numpy = '2.0.1'", "numba", "numba",
                      id="numba, numpy 2"),
@@ -91,3 +103,25 @@ def test_nobody_else_is_accused(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 )
 def test_what_a_message_says_to_do_is_lifted_out(message: str, wanted: str) -> None:
     assert told_to_do(message) == wanted
+
+
+def test_an_index_has_no_distribution_for_a_part_of_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "ERROR: No matching distribution found for pkg_resources"
+    assert "a part of setuptools" in str(findings(capsys, tmp_path, log)[0]["fixes"])
+
+
+@pytest.mark.parametrize(
+    ("log", "stated", "says", "never"),
+    [
+        (NAME.format("deep_copy", "acme._internal._utils"), "", "are of two releases", "=="),
+        (NAME.format("Late", "acme"), "acme = '2.0.dev0'", "the pip that lists 2.0.dev0", "acme 2.0.dev0 has no"),
+        (NAME.format("Late", "acme"), "acme = '1.0'", "acme 1.0 has no acme.Late", "main branch"),
+    ],
+)
+def test_whose_files_are_mixed_and_which_state_ran(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, stated: str, says: str, never: str
+) -> None:
+    with atlas_of(tmp_path, ATLAS):
+        told = str(findings(capsys, tmp_path, log, f"{NOTHING}[packages]\n{stated}\n" if stated else NOTHING)[0])
+    assert says in told
+    assert never not in told
