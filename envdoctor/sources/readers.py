@@ -52,6 +52,18 @@ def _launcher(path: Path, installation: Installation | None) -> tuple[Variant, .
     return _alone(collect_launcher(path, installation, collect_script))
 
 
+def _is_readme(path: Path) -> bool:
+    from envdoctor.sources.launches.readme import is_readme
+
+    return is_readme(path)
+
+
+def _readme(path: Path, installation: Installation | None) -> tuple[Variant, ...]:
+    from envdoctor.sources.launches.readme import collect_readme
+
+    return _alone(collect_readme(path, installation))
+
+
 def _plan(path: Path, installation: Installation | None) -> tuple[Variant, ...]:
     from envdoctor.sources.plans.plan import collect_plan
 
@@ -73,6 +85,7 @@ READERS = (
     Reader("script", "script", "train.py", _script, suffixes=("", ".py"), recognise=_is_script),
     Reader("notebook", "script", "train.ipynb", _script, suffixes=(".ipynb",), recognise=_is_script),
     Reader("launcher", "script", "train.sh", _launcher, other_suffixes=(*_PLANS, ".txt", ".in", ".pip"), recognise=_is_launcher),
+    Reader("readme", "script", "README.md", _readme, suffixes=(".md",), recognise=_is_readme),
     CONDA,
     Reader("plan-yaml", "plan", "plan.yaml", _plan, suffixes=(".yaml", ".yml")),
     Reader("plan-json", "plan", "plan.json", _plan, suffixes=(".json",)),
