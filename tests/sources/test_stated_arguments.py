@@ -33,6 +33,9 @@ def test_a_stage_of_deepspeed_says_how_the_work_is_shared() -> None:
     [
         ('precision = "bf16"', {"plan.bf16": True}),
         ('precision = "bf16-mixed"', {"plan.bf16": True}),
+        ('precision = "16-true"', {"plan.load_dtype": "float16"}),
+        ('precision = "bf16-true"', {"plan.load_dtype": "bfloat16"}),
+        ('precision = "bf16-true"\nload_dtype = "float32"', {"plan.load_dtype": "float32"}),
         ('mixed_precision = "fp16"', {"plan.fp16": True}),
         ('precision = "fp32"', {"plan.bf16": False}),
         ('precision = "bf16"\nfp16 = true\nbf16 = false', {"plan.fp16": True, "plan.bf16": False}),

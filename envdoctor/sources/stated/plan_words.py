@@ -18,6 +18,8 @@ _ARGUMENTS = {
 }  # fmt: skip
 _BF16 = re.compile(r"bf16(?:-mixed)?|bfloat16|bf16amp", re.IGNORECASE)
 _FP16 = re.compile(r"fp16(?:-mixed)?|float16|16(?:-mixed)?|half", re.IGNORECASE)
+# Lightning's words for weights that are kept in half precision, with nothing computed in another one beside them.
+_KEPT_IN = re.compile(r"(bf|f|fp)?16-true", re.IGNORECASE)
 _NEITHER = re.compile(r"no|none|fp32|float32|32(?:-true)?|full", re.IGNORECASE)
 _PRECISIONS = ("plan.precision", "plan.mixed_precision")
 _STAGES = ("plan.zero_stage", "plan.deepspeed_stage", "plan.zero")
@@ -75,6 +77,11 @@ def _renamed(name: str, raw: object, origin: Origin, said: dict[str, object]) ->
 
 def _precision(name: str, text: str, raw: object, origin: Origin, said: dict[str, object]) -> Statement:
     """``precision``: what a trainer computes in; of a run that only generates, what its weights are loaded as."""
+    kept = _KEPT_IN.fullmatch(text)
+    if kept is not None:
+        dtype = "bfloat16" if (kept[1] or "").lower() == "bf" else "float16"
+        stated = any(one in said for one in ("plan.load_dtype", "plan.torch_dtype", "plan.dtype"))
+        return ("", raw, origin) if stated else ("plan.load_dtype", dtype, origin)
     generates = said.get("plan.method") == "inference"
     kind = "bf16" if _BF16.fullmatch(text) else "fp16" if _FP16.fullmatch(text) else "" if _NEITHER.fullmatch(text) else None
     if kind is None:
