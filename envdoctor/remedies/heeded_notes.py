@@ -1,18 +1,24 @@
-"""Notes of the same report that speak against a remedy: no package is moved for a note, and one that moves anyway heeds it where it can."""
+"""Notes of the same report that speak against a remedy: no package is moved for a note, and one that moves anyway keeps to the ranges that
+releases declare where it can."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envdoctor.checks.capped_later import RULE as CAPPED
+from envdoctor.checks.soft_minimums import EXTRA, MINIMUM
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 
+# What a later release, or an extra, declares of a package; other notes are of what somebody may use.
+_OF_RANGES = frozenset((CAPPED, EXTRA, MINIMUM))
+
 
 def notes_against(remedy: Remedy, findings: Sequence[Finding]) -> list[Finding]:
-    """The decided notes whose own pins name other releases of a package that the remedy moves, as if they were to be cleared."""
-    notes = (one for one in findings if one.severity == "note" and one.status in ("matched", "confirmed") and not one.advice)
+    """The decided notes about ranges whose pins name other releases of a package that the remedy moves, as if they were to be cleared."""
+    notes = (one for one in findings if one.rule.id in _OF_RANGES and one.severity == "note" and one.status in ("matched", "confirmed"))
     return [replace(one, severity="warning") for one in notes if _speaks_against(one, remedy)]
 
 
