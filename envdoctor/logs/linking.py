@@ -181,7 +181,9 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts, loader: s
     of_torch = brings is not None and brings[0].startswith("nvidia-")
     packages = named(caller, brings[0] if brings else "", "torch" if of_torch else "")
     edge = f"{caller or 'code'}:{one.library}"
-    return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=edge, advice=advice)
+    # Which cuDNN belongs beside which torch the page on both says, and says it of this line.
+    unless = ("cudnn-library-of-another-major",) if one.library.startswith("libcudnn") and not caller else ()
+    return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=edge, advice=advice, unless=unless)
 
 
 def _wheel_of_torch(name: str, caller: str, facts: Facts) -> str:

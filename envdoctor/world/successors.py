@@ -51,6 +51,29 @@ _OF_LIGHTNING = {
 }
 
 
+# The folders of the wheels of langchain 1.5.2, langchain-community 0.4.2, langchain-classic 1.0.8 and langchain-text-splitters 1.1.3: what
+# langchain until 0.3 had, and has not from 1.0 on.
+_OF_COMMUNITY = frozenset(
+    ("vectorstores", "document_loaders", "llms", "utilities", "docstore", "document_transformers", "chat_loaders", "graphs", "storage",
+     "adapters")
+)  # fmt: skip
+_OF_CLASSIC = frozenset(
+    ("chains", "memory", "retrievers", "schema", "prompts", "output_parsers", "callbacks", "indexes", "evaluation", "hub", "load", "cache",
+     "sql_database", "base_language", "requests", "python", "smith", "runnables", "globals", "input", "env", "formatting", "utils")
+)  # fmt: skip
+
+
+def _of_langchain(symbol: str) -> str:
+    part = symbol.partition(".")[2].partition(".")[0]
+    if part == "text_splitter":
+        return "pip install langchain-text-splitters, and langchain_text_splitters in place of langchain.text_splitter"
+    if part in _OF_COMMUNITY:
+        return f"pip install langchain-community, and langchain_community.{part} in place of langchain.{part}"
+    if part in _OF_CLASSIC:
+        return f"pip install langchain-classic, and langchain_classic.{part} in place of langchain.{part}"
+    return ""
+
+
 def successor(symbol: str) -> str:
     """What to write in place of a symbol (``numpy.int``) or an argument in the line that asks for it; empty where nobody says."""
     keyword = symbol.rstrip(")").partition("(")[2]
@@ -58,4 +81,6 @@ def successor(symbol: str) -> str:
         return f"{_KEYWORDS[keyword]}=... in place of {keyword}=..."
     if symbol.endswith(f".Trainer({keyword})") and symbol.startswith(("pytorch_lightning.", "lightning.")) and keyword in _OF_LIGHTNING:
         return _OF_LIGHTNING[keyword]
+    if symbol.startswith("langchain.") and symbol.islower():
+        return _of_langchain(symbol)
     return _SUCCESSORS.get(symbol, "")
