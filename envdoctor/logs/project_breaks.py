@@ -101,4 +101,16 @@ PROJECT_BREAKS = (
         NAME,
         ("ffmpy",),
     ),
+    # pydantic/deprecated/class_validators.py since 2.0, and the removed names of pydantic/_migration.py
+    Break(
+        r"If you use `?@root_validator`? with pre=False|`?BaseSettings`? has been moved to the `?pydantic-settings`? package"
+        r"|`?(?:regex|const)`? is removed\. use ",
+        "Code that was written for pydantic 1 runs beside pydantic 2",
+        "classes of the package in the traceback (or of the project) are declared as pydantic 1 had it",
+        "the release of that package that is for pydantic 2 (deepspeed from 0.11.2 on)",
+        RUN,
+        ("pydantic",),
+        ">=2",
+        (("pydantic", "<2"),),
+    ),
 )

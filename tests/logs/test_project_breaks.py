@@ -128,3 +128,22 @@ def test_a_tokenizer_that_is_fast_alone_is_no_older_release(
     with atlas_of(tmp_path, {"transformers": releases}):
         first, *_ = findings(capsys, tmp_path, "ValueError: Tokenizer class BloomTokenizer does not exist or is not currently imported.")
     assert said in str(first["fixes"]), first
+
+
+def test_code_for_pydantic_1_is_no_fault_of_deepspeeds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/v/site-packages/langchain/schema.py", line 59, in <module>\n'
+        "    class Serializable(BaseModel):\npydantic.errors.PydanticUserError: If you use `@root_validator` with pre=False (the default) "
+        "you MUST specify `skip_on_failure=True`."
+    )
+    told = findings(capsys, tmp_path, log)[0]
+    assert told["packages"] == ["pydantic"]
+    assert {"pydantic": "==1.10.27"} in [one.get("pins") for one in told["fixes"]]
+
+
+def test_an_image_processor_of_another_model_is_not_qwens(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "ValueError: Unrecognized image processor in /models/my-llava. Should have a `image_processor_type` key in its "
+        "preprocessor_config.json of config.json"
+    )
+    assert "qwen2-5-vl-image-processor-name" not in [one["rule"] for one in findings(capsys, tmp_path, log)]
