@@ -47,6 +47,12 @@ def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> H
     )
     caller = caller_of(failure, volume.name)
     others = _SHARED.get(volume.name, ())
+    headline = f"{volume.name} has {name or module} in all releases that were read, and it was not found"
+    of_package = family != ATTRIBUTE or not name or module != top or bool(others)
+    if not of_package:
+        headline = f"What is imported as {top} is not the package {volume.name}: that has {name} in each release that was read"
+        less = "an older or a newer release, files of two in one folder, or an import of its own that failed: the lines above would say so"
+        detail = f"{_in_its_place(top, caller.package)}; or {less}"
     if others:
         # https://github.com/vllm-project/vllm-ascend/pull/7790
         shared = f"{', '.join((volume.name, *others))} put their files into one folder"
@@ -58,11 +64,31 @@ def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> H
         detail=detail,
         packages=tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one)),
         edge=f"{caller.package or 'code'}:{symbol.replace(':', '.')}:hidden",
-        headline=f"{volume.name} has {name or module} in all releases that were read, and it was not found",
+        headline=headline,
         advice=_look(top)
+        if of_package
+        else _look_at_path(top)
         if not others
         else f"pip uninstall -y {' '.join((volume.name, *others))} until none is left, then install the one that "
         f"this torch or device wants; {_look(top)}",
+    )
+
+
+def _in_its_place(top: str, caller: str) -> str:
+    """What is found first in the place of a package: a folder of who asks that has its name, one of the project, or what an uninstall left.
+
+    A folder without ``__init__.py`` is a package too, and an empty one (https://docs.python.org/3/reference/import.html#namespace-packages).
+    """
+    inner = caller.replace("-", "_")
+    told = look_up(f"{inner}.{top}") if inner and inner != top else None
+    if told is not None and told.kind == "module" and told.there:
+        return (
+            f"{inner} has a folder {inner}/{top} of its own, which is found first where the run starts inside {inner} or by a path "
+            f"of a file in it (a debugger does so): start it as a module (python -m {inner}...) from another folder"
+        )
+    return (
+        f"a folder {top} where the run starts (a clone, outputs, a data set) or a file {top}.py stands before it, or a folder that an "
+        "uninstall left in site-packages"
     )
 
 
@@ -250,6 +276,13 @@ def of_no_release(module: str, name: str, package: str) -> tuple[str, str] | Non
         "pip install -e . there; or the git+https line of its requirements)"
     )
     return known, advice
+
+
+def _look_at_path(top: str) -> str:
+    return (
+        f"python -c 'import {top}; print({top}.__path__ if hasattr({top}, \"__path__\") else {top}.__file__)' in the folder where it "
+        f"failed shows what is imported: rename or leave that folder or file; in site-packages, remove it and install {top} anew"
+    )
 
 
 def _look(top: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from envdoctor.logs.debugger_order import as_python_tells
 from envdoctor.logs.installers import read_refusal
 from envdoctor.logs.out_of_memory import Account, OutOfMemory
 from envdoctor.logs.quoted_errors import imported_in_code, raised_in_code
@@ -97,7 +98,7 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
                 looking.match(plain_line(bare), one.number, bare)
     for number, joined in _wrapped(lines):
         looking.match(plain_line(joined), number, joined)
-    failures = read_failures(lines)
+    failures = read_failures(as_python_tells(lines))
     for number, whole in _kernels_cut(lines):
         looking.match(plain_line(whole), number, whole)
         if not failures:

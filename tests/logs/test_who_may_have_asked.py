@@ -28,8 +28,9 @@ ATLAS = {
     },
     "vllm": {
         "0.10.0": {"vllm/__init__.py": ""},
-        "0.10.2": {"vllm/__init__.py": TAKES},
+        "0.10.2": {"vllm/__init__.py": TAKES, "vllm/ray/__init__.py": "", "vllm/utils.py": "import ray\n"},
     },
+    "ray": {version: {"ray/__init__.py": "def init(): pass\ndef is_initialized(): pass\n"} for version in ("2.0.0", "2.40.0")},
     "trl": {
         "0.28.0": {"trl/__init__.py": "", "trl/trainer/__init__.py": "class ORPOTrainer: pass\nclass SFTTrainer: pass\n"},
         "1.0.0": {"trl/__init__.py": "", "trl/trainer/__init__.py": "class SFTTrainer: pass\n"},
@@ -110,3 +111,23 @@ def test_what_unsloth_wrote_is_unsloths(line: str, error: str, capsys: pytest.Ca
     assert told["packages"][0] == "unsloth"
     assert "unsloth unsloth_zoo" in str(told["fixes"][0])
     assert not any("trl" in (fix.get("pins") or {}) for fix in told["fixes"])
+
+
+def test_a_module_without_what_each_release_has_is_another_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = first_of(capsys, tmp_path, "AttributeError: module 'ray' has no attribute 'init'")
+    assert "is not the package ray" in told["detail"]
+    assert "ray.__path__" in str(told["fixes"])
+
+
+def test_a_debuggers_order_is_that_of_a_traceback_and_the_folder_in_the_way_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = (
+        "Exception has occurred: AttributeError       (note: execution is paused)\n"
+        "module 'ray' has no attribute 'is_initialized'\n  File \"/v/site-packages/vllm/utils.py\", line 2872, in is_in_ray_actor\n"
+        '    return (ray.is_initialized()\n  File "/v/site-packages/vllm/engine/arg_utils.py", line 1067, in create_engine_config\n'
+        "    if is_in_ray_actor():"
+    )
+    told = first_of(capsys, tmp_path, log, vllm="0.10.2")
+    assert told["packages"] == ["ray", "vllm"]
+    assert "a folder vllm/ray of its own" in told["detail"]
