@@ -14,7 +14,9 @@ from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, listed_releases, whee
 
 _PACKAGE = "packages."
 # PyTorch's own index has what the package index lacks for these on Windows.
-_ELSEWHERE = frozenset(("torch", "torchvision", "torchaudio", "torchtext", "functorch", "fbgemm-gpu"))
+_ELSEWHERE = frozenset(
+    ("torch", "torchvision", "torchaudio", "torchtext", "functorch", "fbgemm-gpu", "torchao", "torchcodec", "torch-tensorrt", "xformers")
+)
 # Whose setup.py ends the build on a system: uvloop's, read in 0.11.0, 0.17.0 and 0.22.1.
 _REFUSE_TO_BUILD = {"uvloop": "windows"}
 _PLATFORMS = {"windows": "win32", "macos": "darwin", "linux": "linux"}

@@ -29,6 +29,7 @@ def told(system: str, name: str, text: str, **more: object) -> list[tuple[str, o
         # A system of which the index knows nothing; a package whose Windows builds are on another index; one with wheels for both.
         ("freebsd", "uvloop", "==0.17.0", None, ""),
         ("windows", "torch", "==1.4.0", None, ""),
+        ("windows", "xformers", "==0.0.29", None, ""),
         ("windows", "numpy", "==1.26.4", None, ""),
         ("windows", "tensorflow-text", ">=2.8", None, ""),
     ],
