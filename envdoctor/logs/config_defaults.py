@@ -6,11 +6,12 @@ https://github.com/flybirdxx/ComfyUI-Qwen-TTS/issues/101
 
 from __future__ import annotations
 
+from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.callables_named import classes_of
 from envdoctor.logs.callers import caller_of
-from envdoctor.logs.owners_anywhere import has_class
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
@@ -24,13 +25,16 @@ _UNTIL_5 = {
     "prefix": "None", "task_specific_params": "None",
 }  # fmt: skip
 
+# transformers sets them in its own where they are read, and the configurations of the others are of no transformers class.
+_OTHER_CONFIGS = ("transformers", "peft", "trl", "diffusers", "datasets", "accelerate")
+
 
 def judge_default(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
-    """The configuration of a project's own that counts on such a setting; None where a package has that class, or transformers before 5."""
+    """The configuration of a project's own that counts on such a setting; None where it is no such class, or before 5."""
     default, stated = _UNTIL_5.get(one.name), facts.value("packages.transformers")
     if default is None or not one.cls.endswith("Config") or (isinstance(stated, Exact) and admits("<5", stated)):
         return None
-    if has_class(one.cls):
+    if any(bound is not None and any(classes_of(bound, one.cls)) for bound in map(open_package, _OTHER_CONFIGS)):
         return None
     ran = f"transformers {stated.text}" if isinstance(stated, Exact) else "a transformers from 5 on"
     caller = caller_of(failure, "transformers")

@@ -14,11 +14,12 @@ LACKS = (
     "ImportError: This modeling file requires the following packages that were not found in your environment: {0}. Run `pip install {0}`"
 )
 ADAPTER = "TypeError: LoraConfig.__init__() got an unexpected keyword argument '{}'"
+CLASSES = "from transformers import PretrainedConfig\nclass Late: pass\nclass VoxKitConfig(PretrainedConfig): pass\n"
 UTILS = "acme/_internal/_utils.py"
 ATLAS = {
     "acme": {
         "1.0": {"acme/__init__.py": "", "acme/_internal/__init__.py": "", UTILS: ""},
-        "2.0": {"acme/__init__.py": "class Late: pass\n", "acme/_internal/__init__.py": "", UTILS: "def deep_copy(): pass\n"},
+        "2.0": {"acme/__init__.py": CLASSES, "acme/_internal/__init__.py": "", UTILS: "def deep_copy(): pass\n"},
     }
 }
 NAME = "ImportError: cannot import name '{}' from '{}'"
@@ -115,6 +116,7 @@ def test_an_index_has_no_distribution_for_a_part_of_one(capsys: pytest.CaptureFi
     [
         (NAME.format("deep_copy", "acme._internal._utils"), "", "are of two releases", "=="),
         (NAME.format("Late", "acme"), "acme = '2.0.dev0'", "the pip that lists 2.0.dev0", "acme 2.0.dev0 has no"),
+        (CONFIG.replace("VoxTalker", "VoxKit").format("pad_token_id"), "", "transformers 5 no longer gives it", "two states"),
         (NAME.format("Late", "acme"), "acme = '1.0'", "acme 1.0 has no acme.Late", "main branch"),
     ],
 )
