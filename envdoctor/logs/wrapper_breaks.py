@@ -47,6 +47,18 @@ WRAPPER_BREAKS = (
         ATTRIBUTE,
         ("torch",),
     ),
+    # unsloth/save.py of 2025.2.15 and 2025.3.9 (save_to_gguf); https://github.com/unslothai/unsloth/issues/1781
+    Break(
+        r"Unsloth: (?:Quantization failed|The file ['\"`]?llama\.cpp/(?:llama-)?quantize)",
+        "unsloth found no llama-quantize that runs: it looks for it in the folder llama.cpp where the script runs",
+        "llama.cpp is built with cmake, which leaves its programs in build/bin; a build that failed or was cut leaves none",
+        "in the folder where the script runs: git clone https://github.com/ggml-org/llama.cpp; cmake llama.cpp -B llama.cpp/build "
+        "-DBUILD_SHARED_LIBS=OFF; cmake --build llama.cpp/build --config Release --target llama-quantize llama-cli; cp "
+        "llama.cpp/build/bin/llama-* llama.cpp; then save anew; or a later unsloth with its unsloth_zoo; or save_method='merged_16bit' and "
+        "llama.cpp's own convert_hf_to_gguf.py",
+        RUN,
+        ("unsloth",),
+    ),
     # vllm/device_allocator/cumem.py; https://github.com/verl-project/verl/issues/302
     Break(
         r"(?i)out of memory at \S{0,200}cumem_allocator\.cpp",

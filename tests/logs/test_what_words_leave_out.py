@@ -96,6 +96,8 @@ def test_a_stroke_between_values_is_of_no_python(capsys: pytest.CaptureFixture[s
             "bitsandbytes",
             "BNB_CUDA_VERSION=128",
         ),
+        ("RuntimeError: Unsloth: Quantization failed for /content/m/unsloth.Q8_0.gguf", "unsloth", "llama.cpp/build/bin"),
+        ("RuntimeError: Unsloth: The file 'llama.cpp/llama-quantize' or `llama.cpp/quantize` does not exist.", "unsloth", "cmake --build"),
         ("ValueError: Unrecognized image processor in me/some-vlm...", "torchvision", "pip install torchvision"),
         ("ValueError: Unrecognized video processor in me/some-vlm...", "torchvision", "video_preprocessor_config.json"),
     ],
