@@ -14,6 +14,7 @@ from envdoctor.atlas.breaks import takes_of
 from envdoctor.atlas.distributions import tops_of
 from envdoctor.atlas.guards import UNKNOWN
 from envdoctor.atlas.masks import write
+from envdoctor.atlas.reading import MODULE_ONLY
 from envdoctor.atlas.shelf import open_package, package_names
 from envdoctor.atlas.stack import holds, places
 from envdoctor.atlas.takes import Take, Takes
@@ -130,7 +131,7 @@ def _asking(package: str, name: str, keyword: str, facts: Facts) -> Iterator[Lik
             one
             for several in takes.by_module().values()
             for one in several
-            if _takes(take := takes.take(one), name, keyword) and UNKNOWN not in take.guard.split(" & ")
+            if _takes(take := takes.take(one), name, keyword) and not _is_saved(take, name)
         ]
         loaded = _loaded(takes, told[0], numbers)
         at_import = at_import or bool(loaded)
@@ -145,6 +146,13 @@ def _asking(package: str, name: str, keyword: str, facts: Facts) -> Iterator[Lik
     if asking and (not where or holds(asking, where)):
         release = value.text if isinstance(value, Exact) and (where or between) else ""
         yield LikelyCaller(package, volume, asking, release, at_import=at_import, conditional=conditional)
+
+
+def _is_saved(take: Take, name: str) -> bool:
+    """Whether what stands over it catches its absence; ``except ModuleNotFoundError`` that of a module alone."""
+    guard = take.guard.split(" & ")
+    named = ":" in take.name and take.name.replace(":", ".") == name
+    return UNKNOWN in guard or (MODULE_ONLY in guard and not named)
 
 
 def _loaded(takes: Takes, bound: Bound, numbers: Sequence[int]) -> list[int]:

@@ -12,6 +12,7 @@ from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
 TAKES = "from openai.types import ActionFind, Content\n"
+CAUGHT = "try:\n    from triton.ops.matmul import matmul\nexcept ModuleNotFoundError:\n    matmul = None\n"
 ATLAS = {
     "openai": {
         "1.91.0": {"openai/types.py": "class Query: pass\n"},
@@ -24,7 +25,9 @@ ATLAS = {
     },
     "bitsandbytes": {
         "0.45.0": {"bitsandbytes/__init__.py": "from triton.ops.matmul import matmul\n"},
-        "0.45.5": {"bitsandbytes/__init__.py": ""},
+        "0.45.5": {
+            "bitsandbytes/__init__.py": "try:\n    from triton.ops.matmul import matmul\nexcept ModuleNotFoundError:\n    matmul = None\n"
+        },
     },
     "vllm": {
         "0.10.0": {"vllm/__init__.py": ""},
@@ -67,7 +70,7 @@ def test_a_release_that_is_offered_has_what_else_a_likely_caller_imports(capsys:
 def test_behind_an_import_of_another_package_who_takes_it_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     error = "ModuleNotFoundError: No module named 'triton.ops'"
     told = first_of(capsys, tmp_path, traceback("from diffusers import DDIMScheduler", error), torch="2.6.0+cu124")
-    assert "bitsandbytes" in told["packages"]
+    assert "bitsandbytes 0.45.0 asks for it" in told["detail"]
     assert told["fixes"][0]["pins"].keys() == {"bitsandbytes"}
     own = first_of(capsys, tmp_path, traceback("import triton.ops", error), torch="2.6.0+cu124")
     assert "bitsandbytes" not in str(own["fixes"])
