@@ -109,7 +109,7 @@ _OBJECT = re.compile(
 )
 _MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|HIP out of memory|CUDA error: out of memory", re.IGNORECASE)
 _LOSS = re.compile(
-    r"(?:\b|_)(?:loss|grad_norm)\b.{0,24}?(?<![a-z])nan(?![a-z_])|(?<![a-z])nan(?![a-z]).{0,50}\bloss\b|\boutputs?\b.{0,40}(?<![a-z])nan(?![a-z])"
+    r"(?:\b|_)(?:loss|grad_norm)\b.{0,24}?(?<![a-z])nan(?![a-z_])|(?<![a-z])nan(?![a-z])[^,'\"]{0,50}\bloss\b|\boutputs?\b.{0,40}(?<![a-z])nan(?![a-z])"
     r"|\bgrad_norm\W{1,6}nan",
     re.IGNORECASE,
 )
