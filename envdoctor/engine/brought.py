@@ -17,7 +17,7 @@ from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import day_of, release_texts
 
 _MOST_DAYS = 31
-_MOST_SHOWN = 2
+_MOST_SHOWN = 3
 
 
 def show_what_was_brought(findings: Iterable[Finding], facts: Facts) -> tuple[Finding, ...]:
