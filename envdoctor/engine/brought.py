@@ -17,11 +17,11 @@ from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import day_of, release_texts
 
 _MOST_DAYS = 31
-_MOST_SHOWN = 3
+_MOST_SHOWN = 4
 
 
 def show_what_was_brought(findings: Iterable[Finding], facts: Facts) -> tuple[Finding, ...]:
-    """The findings, with those hidden ones shown that begin with a stated release, or with one of the month before it; two at most."""
+    """The findings, with those hidden ones shown that begin with a stated release, or with one of the month before it; a few at most."""
     told, shown = [], 0
     for one in findings:
         if shown < _MOST_SHOWN and one.hidden and one.severity != "note" and not one.weight.averted and _is_brought(one, facts):

@@ -19,7 +19,7 @@ from envdoctor.rules.rule import Rule
 _ALWAYS_THERE = frozenset(("packages.pip", "packages.setuptools", "packages.wheel"))
 _WITH_PIP_ALONE, _PIP = version_condition(">=3.12"), frozenset(("packages.pip",))
 _MOST_GUESSES = 3
-_MOST_WEAK = 2
+_MOST_WEAK = 4
 
 
 class OpenRules:
