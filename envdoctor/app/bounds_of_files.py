@@ -23,10 +23,13 @@ def within_bounds_first(remedies: Sequence[Remedy], gathered: Gathered) -> tuple
 
 def _bounds(gathered: Gathered) -> dict[str, VersionCondition]:
     """What lines ask of packages of which another source states the release; a line that is pinned moves as its fact does."""
+    lines = dict.fromkeys(line for target in gathered.targets for line in target.collected.wanted if " @ " not in line)
+    if not lines:
+        return {}
     from packaging.requirements import InvalidRequirement, Requirement
 
     found: dict[str, list[str]] = {}
-    for line in dict.fromkeys(line for target in gathered.targets for line in target.collected.wanted if " @ " not in line):
+    for line in lines:
         try:
             requirement = Requirement(line)
         except InvalidRequirement:

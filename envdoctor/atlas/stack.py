@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from envdoctor.facts.versions import Key, final_key
 from envdoctor.records import dataclass
 from envdoctor.world.spelling import spelled_in
 
@@ -54,6 +55,10 @@ def standing(volume: Volume, release: str) -> tuple[int, ...]:
     where = places(volume, release)
     if len(where) < 2:
         return where
+    finals = _finals(release.partition("+")[0], [volume.releases[place] for place in where])
+    if finals is not None:
+        near = [place for place, key in zip(where, finals[1:], strict=True) if _minor(key) == _minor(finals[0])]
+        return (near[0],) if len(near) == 1 and finals[0][0] else where
     from packaging.version import Version
 
     wanted = Version(release.partition("+")[0])
@@ -80,13 +85,16 @@ def _places(releases: tuple[str, ...], release: str, empty: frozenset[str]) -> t
     written = public if public in releases else spelled_in(public, releases)
     if written is not None and written not in empty:
         return (releases.index(written),)
+    read = [place for place, one in enumerate(releases) if one not in empty]
+    finals = _finals(public, releases)
+    if finals is not None:
+        return _places_of_final(finals[0], finals[1:], read)
     from packaging.version import InvalidVersion, Version
 
     try:
         wanted = Version(public)
     except InvalidVersion:
         return ()
-    read = [place for place, one in enumerate(releases) if one not in empty]
     below = [place for place in read if Version(releases[place]) < wanted]
     if not below and read and not wanted.is_prerelease:
         # Older than what was read: from 1.0 on the first release of its own minor stands for it. Below, patches change what they like.
@@ -100,6 +108,27 @@ def _places(releases: tuple[str, ...], release: str, empty: frozenset[str]) -> t
         # Newer than what was read: of its own minor the releases before it stand for it, of no other.
         return (below[-1],) if Version(releases[below[-1]]).release[:2] == wanted.release[:2] else ()
     return (below[-1], after)
+
+
+def _finals(release: str, releases: Sequence[str]) -> tuple[Key, ...] | None:
+    """The numbers of a release and of others, where all are final: packaging takes longer to import than most checks take."""
+    keys = [final_key(one) for one in (release, *releases)]
+    return None if None in keys else tuple(key for key in keys if key is not None)
+
+
+def _places_of_final(wanted: Key, keys: Sequence[Key], read: Sequence[int]) -> tuple[int, ...]:
+    """``_places`` of a final release among final ones that were read."""
+    below = [place for place in read if keys[place] < wanted]
+    if not below:
+        return (read[0],) if read and wanted[0] and _minor(keys[read[0]]) == _minor(wanted) else ()
+    after = next((place for place in read if place > below[-1]), len(keys))
+    if after == len(keys):
+        return (below[-1],) if _minor(keys[below[-1]]) == _minor(wanted) else ()
+    return (below[-1], after)
+
+
+def _minor(key: Key) -> Key:
+    return (*key, 0, 0)[:2]
 
 
 def holds(mask: int, where: tuple[int, ...]) -> bool:
