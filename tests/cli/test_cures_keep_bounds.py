@@ -8,6 +8,9 @@ import pytest
 
 from tests.cli.run import run
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 XFORMERS = {"torch": "2.4.0", "torchvision": "0.19.0", "torchaudio": "2.4.0", "xformers": "0.0.28.post3"}
 OLD_VLLM = {"vllm": "0.4.0", "torch": "2.7.0+cu128", "torchvision": "0.22.0+cu128"}
 VLLM = {"vllm": "0.17.1", "transformers": "5.3.0", "torch": "2.8.0", "depyf": "0.19.0", "llguidance": "1.7.6"}

@@ -9,6 +9,9 @@ import pytest
 
 from tests.cli.run import run
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 UNSLOTH = 'accelerator = "cpu"\n[packages]\nunsloth = "2025.9.6"\ntransformers = "4.55.4"\n'
 LOADS = '    from unsloth import FastLanguageModel\n    model, words = FastLanguageModel.from_pretrained("Qwen/Qwen2-0.5B")\n'
 LLAMA_FACTORY = "model_name_or_path: Qwen/Qwen2-0.5B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: x\ntemplate: qwen\n"

@@ -10,6 +10,9 @@ from envdoctor.logs.quoted_commands import told_to_do
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 LACKS = (
     "ImportError: This modeling file requires the following packages that were not found in your environment: {0}. Run `pip install {0}`"
 )

@@ -10,6 +10,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 LINE = 'Traceback (most recent call last):\n  File "/home/u/proj/train.py", line 12, in main\n    {code}\n{error}'
 
 

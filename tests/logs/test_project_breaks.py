@@ -10,6 +10,9 @@ from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 OWN = "error-of-own-code"
 SCHEDULE = "TypeError: get_linear_schedule_with_warmup() got an unexpected keyword argument 'min_lr_rate'"
 LISTED = (

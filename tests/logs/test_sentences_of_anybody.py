@@ -12,6 +12,9 @@ from envdoctor.records import replace
 from tests.atlas.wheels import atlas_of
 from tests.logs.test_attribution import SITE, told
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 
 @pytest.mark.parametrize(
     "log",

@@ -10,6 +10,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 ROWS_OF_TRL = """Traceback (most recent call last):
   File "/e/lib/python3.11/site-packages/trl/trainer/sft_trainer.py", line 513, in tokenize
     element[dataset_text_field] if formatting_func is None else formatting_func(element),

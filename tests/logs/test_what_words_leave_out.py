@@ -9,6 +9,9 @@ import pytest
 
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 SITE = "/opt/venv/lib/python3.11/site-packages"
 
 
