@@ -8,6 +8,9 @@ import pytest
 
 from envdoctor.cli import main
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 UV_LOCK = """version = 1
 requires-python = ">=3.11"
 [[package]]

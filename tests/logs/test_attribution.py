@@ -10,6 +10,9 @@ import pytest
 
 from tests.cli.run import run
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 SITE = "/srv/env/lib/python3.10/site-packages"
 
 

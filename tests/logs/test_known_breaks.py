@@ -8,6 +8,9 @@ import pytest
 
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 TIED = """AttributeError: 'list' object has no attribute 'keys'
 File "transformers/modeling_utils.py", line 2489, in get_expanded_tied_weights_keys"""
 POSITIONS = """Error(s) in loading state_dict for SequenceTagger:

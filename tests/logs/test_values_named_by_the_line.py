@@ -10,6 +10,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 ENGINE = "class Engine:\n    pass\n"
 DEEPSPEED = {
     "0.17.6": {"deepspeed/__init__.py": "", "deepspeed/runtime/engine.py": ENGINE},

@@ -10,6 +10,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 # What the tests of keys, attributes and calls ask: releases of packages by their real names, with as much in them as is asked for.
 TRANSFORMERS = {
     "4.16.0": {

@@ -10,6 +10,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 PACKAGES = "/opt/lib/python3.10/site-packages/"
 ROUND = "".join(
     f'  File "{PACKAGES}deepspeed/accelerator/real_accelerator.py", line {line}, in {function}\n    {code}\n'

@@ -8,6 +8,9 @@ import pytest
 
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 SIZES = (
     "RuntimeError: Error(s) in loading state_dict for M:\n\tsize mismatch for lm_head.weight: copying a param with shape "
     "torch.Size([{}, 768]) from checkpoint, the shape in current model is torch.Size([{}, 768])."

@@ -16,6 +16,9 @@ from envdoctor.remedies.cures import Cure
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 ARGUMENTS = (
     "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n    output_dir: str\n"
     "    per_device_train_batch_size: int = 8\n"
