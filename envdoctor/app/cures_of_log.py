@@ -13,8 +13,7 @@ from envdoctor.app.whole_pins import as_whole, broken_by, takes_back
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.logs.builds import BUILD
-from envdoctor.logs.installer_rules import CONTRADICT, OF_INSTALLERS
+from envdoctor.logs.installer_rules import BUILD, CONTRADICT, OF_INSTALLERS
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure

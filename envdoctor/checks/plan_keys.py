@@ -7,7 +7,6 @@ that this lacks (``accelerate/commands/config/config_args.py`` of 0.16.0 to 1.15
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import lru_cache
 
 from envdoctor.checks.hit import Hit
@@ -62,6 +61,8 @@ def _placed(fact: Fact) -> list[tuple[str, Origin]]:
 
 
 def _hit(facts: Facts, text: str, place: Origin) -> Hit | None:
+    from difflib import get_close_matches
+
     from envdoctor.atlas.shelf import open_package
     from envdoctor.atlas.stack import holds, places
     from envdoctor.atlas.words import good_specifiers, since

@@ -14,14 +14,13 @@ from envdoctor.facts.names import canonical
 from envdoctor.logs.build_words import advise_build, explain_build, needs_torch, quote_build
 from envdoctor.logs.further_causes import FURTHER, of_this_environment, with_fork
 from envdoctor.logs.gone_modules import GONE, say_later
+from envdoctor.logs.installer_rules import BUILD
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import releases
 from envdoctor.world.wheel_pythons import SYSTEMS, wheels_beside_source
-
-BUILD = "error-build-failed"
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 # What stands before no package's name: SAM 2 says of an extension that it goes without, "Failed to build the SAM 2 CUDA extension".

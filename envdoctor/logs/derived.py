@@ -16,7 +16,7 @@ from envdoctor.logs.adapter_kinds import judge_adapter_kind
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.auto_class import judge_auto_class
-from envdoctor.logs.builds import BUILD, judge_build
+from envdoctor.logs.builds import judge_build
 from envdoctor.logs.by_words import judge_by_words
 from envdoctor.logs.callers import not_asking
 from envdoctor.logs.circular_imports import NAME, judge_circular, judge_shadowed
@@ -31,7 +31,7 @@ from envdoctor.logs.generated_modules import judge_generated
 from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hollow_packages import judge_unbuilt
 from envdoctor.logs.hosts import judge_guest
-from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
+from envdoctor.logs.installer_rules import BUILD, NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.lines_around import judge_around

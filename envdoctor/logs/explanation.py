@@ -17,10 +17,10 @@ from envdoctor.facts.versions import ABSENT
 from envdoctor.logs.affected import tell_affected
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.attribution import EVERYBODYS, MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
-from envdoctor.logs.builds import BUILD, is_untold
+from envdoctor.logs.builds import is_untold
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import Derived
-from envdoctor.logs.installer_rules import NO_FILE, OF_INSTALLERS
+from envdoctor.logs.installer_rules import BUILD, NO_FILE, OF_INSTALLERS
 from envdoctor.logs.last_resort import NO_MEMORY, judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.nightlies import join_with_nightly

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.checks.hit import Hit
-from envdoctor.logs.builds import BUILD
+from envdoctor.logs.installer_rules import BUILD
 from envdoctor.logs.wording import named
 from envdoctor.world.torch_builds import releases_listed, variant_cuda, variants
 

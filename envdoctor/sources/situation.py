@@ -13,7 +13,6 @@ from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.records import dataclass
-from envdoctor.sources.replaced import goes_with
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
 RANKS = (
@@ -88,6 +87,8 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     # The CUDA and the cuDNN of an image are those of the torch that it has, and nothing of another one.
     facts = {name: fact for name, fact in facts.items() if name not in _OF_AN_IMAGES_TORCH or fact.origin not in replaced}
     if elsewhere:
+        from envdoctor.sources.replaced import goes_with
+
         declared = [fact for rank, fact in said if rank in _DECLARED]
         whole = closed or RANKS.index("installed") in {spoken[fact.name] for pairs in elsewhere.values() for _, fact in pairs}
         facts = {
