@@ -10,6 +10,9 @@ import pytest
 
 from tests.cli.run import run
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 TTS = "AttributeError: 'GPT2InferenceModel' object has no attribute 'generate'"
 
 

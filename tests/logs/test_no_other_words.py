@@ -11,6 +11,9 @@ from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 # Words of Python that a package writes out too, and a sentence that says nothing of whose it is.
 ACME = {
     "1.0": {

@@ -10,6 +10,9 @@ import pytest
 from tests.cli.run import run
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 LOADED = """_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options
 (1) In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`.
 WeightsUnpickler error: Unsupported global: GLOBAL omegaconf.listconfig.ListConfig was not an allowed global by default."""

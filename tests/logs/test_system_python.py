@@ -8,6 +8,9 @@ import pytest
 
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 MANAGED = """error: externally-managed-environment
 
 × This environment is externally managed

@@ -9,6 +9,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 STEP = """  File "lib/python3.12/site-packages/transformers/trainer.py", line 2474, in _inner_training_loop
     tr_loss_step = self.training_step(model, inputs, num_items_in_batch)
 TypeError: Trainer.training_step() takes 3 positional arguments but 4 were given"""

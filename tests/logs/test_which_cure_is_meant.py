@@ -10,6 +10,9 @@ from envdoctor.world.successors import successor
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 SITE = "/opt/venv/lib/python3.10/site-packages"
 ARGUMENTS = {
     "transformers": {

@@ -12,6 +12,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 MASKED = "\n".join(f"class {name}Model:\n    def _prepare_decoder_mask(self): pass" for name in ("A", "B", "C", "D", "E", "Our"))
 TRANSFORMERS = {
     release: {

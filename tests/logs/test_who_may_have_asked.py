@@ -11,6 +11,9 @@ import pytest
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
+# All shipped rules, and the releases that they speak of, are asked.
+pytestmark = pytest.mark.large
+
 TAKES = "from openai.types import ActionFind, Content\n"
 CAUGHT = "try:\n    from triton.ops.matmul import matmul\nexcept ModuleNotFoundError:\n    matmul = None\n"
 ATLAS = {
