@@ -33,6 +33,8 @@ _COMMON = CORE | {
 }  # fmt: skip
 # What is older was met by whoever has these releases long before; the last release of a minor version came with its first.
 _MOST_DAYS = 31
+# Whose last release is older than this when the stated one comes out, nobody has beside it who did not pin it.
+_OLDEST_DAYS = 365
 
 
 def unstated_partners(facts: Facts, name: str) -> Iterator[Hit]:
@@ -42,7 +44,7 @@ def unstated_partners(facts: Facts, name: str) -> Iterator[Hit]:
     named = {one.removeprefix(_PACKAGE) for one in facts.by_name if one.startswith(_PACKAGE)}
     latest: dict[str, tuple[int, Partner]] = {}
     for one in partners_of(name, release, stack, sorted(_COMMON - named)):
-        days = _days_since(name, release, one, stack)
+        days = None if _is_long_gone(name, release, one) else _days_since(name, release, one, stack)
         if days is not None and (one.package not in latest or days <= latest[one.package][0]):
             latest[one.package] = days, one
     if latest:
@@ -71,6 +73,12 @@ def _days_since(name: str, release: str, found: Partner, stack: Stack) -> int | 
     own, theirs = day_of(name, release), day_of(*begun)
     days = None if own is None or theirs is None else abs((date.fromisoformat(own) - date.fromisoformat(theirs)).days)
     return days if days is not None and days <= _MOST_DAYS else None
+
+
+def _is_long_gone(name: str, release: str, found: Partner) -> bool:
+    """Whether the last release of the other package that breaks was old when the stated one came out."""
+    own, theirs = day_of(name, release), day_of(found.package, found.last)
+    return own is not None and theirs is not None and (date.fromisoformat(own) - date.fromisoformat(theirs)).days > _OLDEST_DAYS
 
 
 def _minor_of(releases: Sequence[str], release: str) -> tuple[str, str]:

@@ -289,9 +289,12 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     # What moved under its users is put back first; that they have followed since is the other way.
     came = good and asked.there >> (len(volume.releases) - 1) & 1 and not asked.told
     among = bool(likely) and likely[0].among
-    # Who is too old is raised, and nobody who may ask lowered; torch is often what stays.
-    guessed = () if among or (came and volume.name != "torch") else tuple(pin for one in likely for pin in one.pins())
-    pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *guessed)))
+    # Who is too old is raised, and nobody who may ask lowered, but for the one that an installer took beside a stated release; torch is
+    # often what stays.
+    taken = bool(release) and len(likely) == 1 and not likely[0].stated
+    guessed = () if among or (came and not taken and volume.name != "torch") else tuple(pin for one in likely for pin in one.pins())
+    raised = tuple((volume.name, one) for one in good)
+    pins = tuple(dict.fromkeys((*guessed, *raised, *pins) if taken and came else (*raised, *pins, *guessed)))
     if likely:
         who = " and ".join(one.words() for one in likely) + (", among others," if among else "")
         taking += f"; of what was read, {who} {'asks' if len(likely) == 1 else 'ask'} for it"
