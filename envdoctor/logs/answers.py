@@ -58,7 +58,7 @@ from envdoctor.logs.syntax_nodes import judge_node
 from envdoctor.logs.tested_pins import of_torch
 from envdoctor.logs.through_subclasses import asked_through
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.logs.who_is_shown import callers_meant, stays_with
+from envdoctor.logs.who_is_shown import callers_meant, order_pins, stays_with
 from envdoctor.records import replace
 from envdoctor.world.import_names import package_of
 
@@ -286,15 +286,9 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     held = held_by(volume.name, good, facts)
     if (held and release) or (volume.name == "triton" and not release):
         good = []  # one of two that are released for each other moves alone nowhere
-    # What moved under its users is put back first; that they have followed since is the other way.
-    came = good and asked.there >> (len(volume.releases) - 1) & 1 and not asked.told
+    came = bool(good) and bool(asked.there >> (len(volume.releases) - 1) & 1) and not asked.told
     among = bool(likely) and likely[0].among
-    # Who is too old is raised, and nobody who may ask lowered, but for the one that an installer took beside a stated release; torch is
-    # often what stays.
-    taken = bool(release) and len(likely) == 1 and not likely[0].stated
-    guessed = () if among or (came and not taken and volume.name != "torch") else tuple(pin for one in likely for pin in one.pins())
-    raised = tuple((volume.name, one) for one in good)
-    pins = tuple(dict.fromkeys((*guessed, *raised, *pins) if taken and came else (*raised, *pins, *guessed)))
+    pins = order_pins(tuple((volume.name, one) for one in good), pins, likely, came=came, stated=bool(release))
     if likely:
         who = " and ".join(one.words() for one in likely) + (", among others," if among else "")
         taking += f"; of what was read, {who} {'asks' if len(likely) == 1 else 'ask'} for it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.asked import ATTRIBUTE, Asked
@@ -12,6 +13,7 @@ from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
+Pins: TypeAlias = "tuple[tuple[str, str], ...]"
 _LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
 _IMPORTS = re.compile(r"^\s*(?:from|import) (?P<top>[A-Za-z_]\w*)")
 # A name of an everybody's package with fewer letters, or without a digit or an underscore in it, is one that everybody writes.
@@ -29,6 +31,22 @@ def stays_with(provider: str, likely: Sequence[LikelyCaller]) -> str:
     """What to lower where the provider stays: the releases of likely callers before they asked for it."""
     before = [f"{name}{spec}" for one in likely for name, spec in one.pins() if spec.startswith("<")]
     return f"where {provider} stays, what is there of {', '.join(before)}" if before else ""
+
+
+def order_pins(provider: Pins, caller: Pins, likely: Sequence[LikelyCaller], *, came: bool, stated: bool) -> Pins:
+    """The pins of who lacks a name, of the caller that is shown, and of those that may have asked.
+
+    What moved under its users is put back first; that they have followed since is the other way. Where the name ``came`` with a later
+    release, who is too old is raised and no guessed caller lowered, but for the one that an installer took beside a ``stated`` release;
+    torch is often what stays.
+    """
+    guessed = () if likely and likely[0].among else tuple(pin for one in likely for pin in one.pins())
+    taken = stated and len(likely) == 1 and not likely[0].stated
+    if came and taken:
+        return tuple(dict.fromkeys((*guessed, *provider, *caller)))
+    if came and not any(name == "torch" for name, _ in provider):
+        guessed = ()
+    return tuple(dict.fromkeys((*provider, *caller, *guessed)))
 
 
 def says_who_asks(symbol: str, family: str, failure: Failure, *, everybodys: bool) -> bool:
